@@ -23,7 +23,7 @@ from keras_ortho import (
 from keras_ortho.activations import ModReLU
 from keras_ortho.cells import *  # noqa: F403
 from keras_ortho.deployment import freeze, initial_states, step_model
-from keras_ortho.layers import BNPDense, OrthoDense, SVDDense
+from keras_ortho.layers import BNPDense, OrthoDense, SVDDense, parametrize
 from keras_ortho.version import __version__
 
 _WHEN_NAMED = ["audio", "baselines", "data_prep", "diagnostics", "metrics"]
@@ -45,6 +45,7 @@ __all__ = [
     "losses",
     "optimizers",
     "parametrizations",
+    "parametrize",
     "recurrence",
     "regularizers",
     "step_model",

@@ -1,9 +1,10 @@
 """The only module that imports Keras's private names."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import keras
 from keras.saving import custom_object_scope
 from keras.src.backend import AutocastScope, get_keras_mask, rnn
 from keras.src.backend.common.global_state import (
@@ -20,6 +21,7 @@ __all__ = [
     "AutocastScope",
     "DropoutRNNCell",
     "Functional",
+    "Substitution",
     "call_is_training",
     "current_call",
     "get_keras_mask",
@@ -29,6 +31,7 @@ __all__ = [
     "no_automatic_dependency_tracking",
     "rnn",
     "run_through",
+    "set_aside",
     "within_call",
 ]
 
@@ -60,6 +63,47 @@ def knowing_also(objects: dict[str, Any]) -> custom_object_scope:
     """Creates a custom object scope that extends, not replaces, the current one."""
     known = get_global_attribute("custom_objects_scope_dict", {})
     return custom_object_scope({**known, **objects})
+
+
+class Substitution(keras.StatelessScope):
+    """Scope in which some variables have other values, and all else is as around it.
+
+    What a layer within it assigns or adds to the losses is carried out of the scope.
+    """
+
+    def __init__(self, layer: Any, values: Iterable[tuple[Any, Any]]) -> None:
+        super().__init__(values, collect_losses=True, initialize_variables=False)
+        self._layer = layer
+        self._updated: dict[int, Any] = {}
+        self._around = get_global_attribute("stateless_scope")
+        if self._around is not None:
+            own: dict[int, Any] = vars(self)["state_mapping"]
+            self.state_mapping = {**self._around.state_mapping, **own}
+
+    def add_update(self, update: tuple[Any, Any]) -> None:
+        """Notes a new value of a variable."""
+        super().add_update(update)
+        self._updated[id(update[0])] = update[0]
+
+    def __exit__(self, *error: Any) -> None:
+        """Assigns the new values, and adds the losses."""
+        super().__exit__(*error)
+        for variable in self._updated.values():
+            variable.assign(self.get_current_value(variable))
+        if self._around is None:
+            self._layer.add_loss(self.losses)
+        elif self._around.collect_losses:  # Each layer knows its own.
+            for loss in self.losses:
+                self._around.add_loss(loss)
+
+
+def set_aside(layer: Any, variable: Any) -> None:
+    """Moves a variable of a layer to those that are never trained."""
+    layer._untrack_variable(variable)
+    variable.trainable = False
+    layer._tracker.unlock()  # Keras locks it when the layer is built.
+    layer._track_variable(variable)
+    layer._tracker.lock()
 
 
 def run_through(model: Any, inputs: Any, call: Any) -> Any:

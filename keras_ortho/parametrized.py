@@ -25,15 +25,16 @@ class ParametrizedMatrix:
         layer: keras.layers.Layer,
         parametrization: Parametrization,
         argument: str,
+        initializer: Any,
         size: int,
         regularizer_of: Callable[[FreeVariable], Any],
+        prefix: str = "",
     ) -> None:
         self._parametrization = parametrization
         self._dtype = wide_dtype(layer.variable_dtype)
         self.variables: list[keras.Variable] = []
         parametrization.check(size)
         self._shape = (size * (1 + parametrization.is_complex),) * 2
-        initializer = getattr(layer, argument)
         given = parametrization.start(argument, initializer, size, self._dtype)
         if isinstance(given, FreeVariable):
             raise ValueError(
@@ -42,7 +43,7 @@ class ParametrizedMatrix:
             )
         for free in given:
             weight = layer.add_weight(
-                name=free.name,
+                name=prefix + free.name,
                 shape=free.shape,
                 initializer=free.initializer,
                 trainable=free.trainable,

@@ -11,6 +11,7 @@ from keras_ortho.distribution import shared_evaluation
 from keras_ortho.keras_internals import layers_within
 from keras_ortho.layers.carried_state import CarriedState
 from keras_ortho.layers.ortho_dense import OrthoDense
+from keras_ortho.layers.parametrized_layer import ParametrizedLayer
 from keras_ortho.optimizers.within import optimizers_within
 from keras_ortho.training import check_dataset
 
@@ -131,7 +132,7 @@ class Rebase(keras.callbacks.Callback):
         return [
             layer
             for layer in layers_within(self.model)
-            if isinstance(layer, RecurrentCell | OrthoDense)
+            if isinstance(layer, RecurrentCell | OrthoDense | ParametrizedLayer)
             and getattr(layer.parametrization, "has_base", False)
         ]
 

@@ -339,6 +339,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
             self,
             self.parametrization,
             "recurrent_initializer",
+            self.recurrent_initializer,
             self.units,
             lambda variable: None if self.frozen else self.regularizer_of(variable),
         )

@@ -13,6 +13,7 @@ from keras_ortho.deployment.causality import overrides_call
 from keras_ortho.keras_internals import Functional, knowing_also, layers_within
 from keras_ortho.layers.bnp_dense import BNPDense
 from keras_ortho.layers.parametrized_dense import ParametrizedDense
+from keras_ortho.layers.parametrized_layer import ParametrizedLayer, made_within
 
 FREEZABLE = (RecurrentCell, RecurrentLayer, ParametrizedDense)
 # The keys that define an object. A layer of a functional model also has others, such as
@@ -27,7 +28,8 @@ def freeze(model: keras.layers.Layer) -> Any:
     cell with a step `f(x U + h W)` becomes a `keras.layers.SimpleRNN` or
     `SimpleRNNCell`, unless it has modReLU, heads, a trained initial state or an
     `activity_regularizer`; any other keeps its class, with a weight `recurrent_kernel`
-    instead of the free variables. Dense layers become `keras.layers.Dense`.
+    instead of the free variables. Dense layers become `keras.layers.Dense`, and the
+    layers that `keras_ortho.parametrize` made those that it was given.
 
     The copy is not compiled, and the states of its stateful layers are reset. It can be
     trained further, but its kernels do not stay orthogonal. Regularizers of free
@@ -53,8 +55,8 @@ def freeze(model: keras.layers.Layer) -> Any:
     """
     if not isinstance(model, keras.layers.Layer) or not model.built:
         raise ValueError(f"`model` must be a built Keras layer. Received: {model!r}")
-    before = layers_within(model)
-    for layer in before:
+    every = layers_within(model)
+    for layer in every:
         own_call = isinstance(layer, ParametrizedDense) and overrides_call(layer)
         graph = isinstance(layer, keras.Sequential | Functional)
         if own_call or (isinstance(layer, keras.Model) and not graph):
@@ -63,10 +65,12 @@ def freeze(model: keras.layers.Layer) -> Any:
         if len(parts) > len(set(map(id, parts))):
             raise _cannot(layer, "has a layer twice, which its config contains once")
     # Classes that are not registered are looked up by name.
-    own = {type(x) for x in before if not type(x).__module__.startswith("keras.")}
+    own = {type(x) for x in every if not type(x).__module__.startswith("keras.")}
     with knowing_also({cls.__name__: cls for cls in own}):
         config = _frozen(keras.saving.serialize_keras_object(model))
         copy = keras.saving.deserialize_keras_object(config, safe_mode=False)
+    made = made_within(model)
+    before = [layer for layer in every if not isinstance(layer, ParametrizedLayer)]
     after = layers_within(copy)
     if len(before) != len(after):
         raise _cannot(model, "has a layer or cell inside several others")
@@ -74,7 +78,7 @@ def freeze(model: keras.layers.Layer) -> Any:
         cell = getattr(new, "cell", new)
         if isinstance(new, FREEZABLE) and not getattr(cell, "frozen", False):
             raise _cannot(old, "is not in the config of the layer that contains it")
-        _copy_weights(old, new)
+        _copy_weights(old, new, made)
     for layer in after:
         # Keras's `RNN` set them before the weights of the initial state were copied.
         if getattr(layer, "stateful", False) and hasattr(layer, "reset_state"):
@@ -102,6 +106,10 @@ def _frozen(config: Any) -> Any:
         return config
     if "class_name" in config and "registered_name" in config:
         cls = keras.saving.get_registered_object(config["registered_name"])
+        if cls is ParametrizedLayer:
+            inner = _frozen(config["config"]["layer"])
+            inner["config"]["name"] = config["config"]["name"]
+            return {**config, **inner}
         if isinstance(cls, type) and issubclass(cls, FREEZABLE):
             parts = {name: config.get(name) for name in _OF_AN_OBJECT}
             layer = keras.saving.deserialize_keras_object(parts, safe_mode=False)
@@ -156,14 +164,18 @@ def _is_simple(cell: RecurrentCell) -> bool:
     )
 
 
-def _copy_weights(old: Any, new: Any) -> None:
-    """Copies the state of a layer, without that of the layers within it, as saving."""
-    values: dict[str, Any] = {weight.name: weight for weight in old.weights}
+def _copy_weights(old: Any, new: Any, made: dict[int, Any]) -> None:
+    """Copies the state of a layer, without that of the layers within it, as saving.
+
+    `made` are the values of parametrized weights by their identities.
+    """
+    values = {each.name: made.get(id(each), each) for each in old.weights}
     if isinstance(old, RecurrentCell):
         values["recurrent_kernel"] = old.step_kernel()
     if isinstance(old, ParametrizedDense):
         values["kernel"] = old.kernel_matrix()
-    if isinstance(old, RecurrentCell | ParametrizedDense):
+    owns = not layers_within(old)[1:] and any(id(each) in made for each in old.weights)
+    if owns or isinstance(old, RecurrentCell | ParametrizedDense):
         for weight in new.weights:
             # A copy, because JAX may donate the buffers in a compiled function.
             weight.assign(ops.copy(ops.cast(values[weight.name], weight.dtype)))

@@ -9,13 +9,9 @@ from keras import ops
 
 from keras_ortho.cells import RecurrentCell
 from keras_ortho.diagnostics.probe import recurrent_layers
+from keras_ortho.keras_internals import layers_within
+from keras_ortho.layers.parametrized_layer import GATES, ParametrizedLayer, made_within
 from keras_ortho.parametrizations.arithmetic import complex_matrix, orthogonality_error
-
-# The order in which Keras concatenates the matrices of the gates.
-_GATES: dict[type, tuple[str, ...]] = {
-    keras.layers.LSTMCell: ("input", "forget", "cell", "output"),
-    keras.layers.GRUCell: ("update", "reset", "candidate"),
-}
 
 
 def recurrent_matrices(model: keras.layers.Layer) -> dict[str, np.ndarray]:
@@ -40,19 +36,31 @@ def recurrent_matrices(model: keras.layers.Layer) -> dict[str, np.ndarray]:
     >>> {name: matrix.shape for name, matrix in recurrent_matrices(model).items()}
     {'sco_rnn': (4, 4)}
     """
-    return _of_cells(model, _matrices)
+    made = made_within(model)
+    return _of_cells(model, lambda cell: _matrices(cell, made))
 
 
 def manifold_parts(model: keras.layers.Layer) -> dict[str, np.ndarray]:
-    """Returns the parts of the recurrent matrices kept orthogonal or unitary."""
+    """Returns the parts of the recurrent matrices kept orthogonal or unitary.
+
+    They are followed by the matrices of other layers that `parametrize` made.
+    """
+    made = made_within(model)
 
     def parts(cell: Any) -> dict[str, Any]:
         parametrization = getattr(cell, "parametrization", None)
         if parametrization is None or cell.frozen:
-            return _matrices(cell)
+            return _matrices(cell, made)
         return parametrization.parts(*cell.free_values())
 
-    return _of_cells(model, parts)
+    others = {
+        f"{layer.name}/{name}": ops.convert_to_numpy(square)
+        for layer in layers_within(model)
+        if isinstance(layer, ParametrizedLayer)
+        for name, square in layer.squares().items()
+        if "recurrent_kernel" not in name
+    }
+    return _of_cells(model, parts) | others
 
 
 def _of_cells(
@@ -79,14 +87,15 @@ def _of_cells(
     return found
 
 
-def _matrices(cell: Any) -> dict[str, Any]:
+def _matrices(cell: Any, made: dict[int, Any]) -> dict[str, Any]:
     if isinstance(cell, RecurrentCell):
         return {"": cell.recurrent_matrix()}
-    kernel = ops.convert_to_numpy(cell.recurrent_kernel)
+    kernel = cell.recurrent_kernel
+    kernel = ops.convert_to_numpy(made.get(id(kernel), kernel))
     matrices = np.split(kernel, kernel.shape[1] // len(kernel), axis=1)
     if len(matrices) == 1:
         return {"": kernel}
-    gates = next((names for of, names in _GATES.items() if isinstance(cell, of)), None)
+    gates = next((names for of, names in GATES.items() if isinstance(cell, of)), None)
     return dict(zip(gates or map(str, range(len(matrices))), matrices, strict=True))
 
 
@@ -111,7 +120,7 @@ def manifold_distances(model: keras.layers.Layer) -> dict[str, float]:
 
     Returns:
         Dictionary with the keys of `recurrent_matrices`, followed by the name of the
-        part if there is one, as in `"svdrnn/left"`.
+            part if there is one, as in `"svdrnn/left"`.
 
     Example:
     >>> manifold_distances(model)

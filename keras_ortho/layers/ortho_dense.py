@@ -63,12 +63,7 @@ class OrthoDense(ParametrizedDense):
         kernel_initializer: Any = None,
         **kwargs: Unpack[DenseArguments],
     ) -> None:
-        parametrization = check_parametrization(parametrization)
-        if parametrization.is_complex:
-            raise ValueError(
-                "`parametrization` must make real matrices. Received: "
-                f"{type(parametrization).__name__}"
-            )
+        parametrization = check_parametrization(parametrization, real=True)
         super().__init__(
             units, activation, kernel_initializer=kernel_initializer, **kwargs
         )
@@ -82,6 +77,7 @@ class OrthoDense(ParametrizedDense):
             self,
             self.parametrization,
             "kernel_initializer",
+            self.kernel_initializer,
             max(self._shape),
             lambda variable: self.kernel_regularizer,
         )

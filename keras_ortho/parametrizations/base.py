@@ -52,14 +52,21 @@ class FreeVariable:
     exact: bool = False
 
 
-def check_parametrization(parametrization: Any) -> "Parametrization":
-    """Checks the `parametrization` argument of a layer."""
+def check_parametrization(
+    parametrization: Any, real: bool = False
+) -> "Parametrization":
+    """Checks the `parametrization` argument of a layer, and if it must be `real`."""
     if isinstance(parametrization, dict):
         parametrization = keras.saving.deserialize_keras_object(parametrization)
     if not isinstance(parametrization, Parametrization):
         raise ValueError(
             "`parametrization` must be a `keras_ortho.parametrizations.Parametrization`"
             f". Received: {parametrization!r}"
+        )
+    if real and parametrization.is_complex:
+        raise ValueError(
+            "`parametrization` must make real matrices. Received: "
+            f"{type(parametrization).__name__}"
         )
     return parametrization
 

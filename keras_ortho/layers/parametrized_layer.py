@@ -1,0 +1,447 @@
+"""Any Keras layer with weights that are made from free variables."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_ortho import configs, initializers
+from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import check_built
+from keras_ortho.keras_internals import (
+    Substitution,
+    call_is_training,
+    layers_within,
+    set_aside,
+)
+from keras_ortho.parametrizations.base import Parametrization, check_parametrization
+from keras_ortho.parametrizations.free_initializers import check_makes
+from keras_ortho.parametrizations.wrappers import in_heads
+from keras_ortho.parametrized import ParametrizedMatrix
+
+# The order in which Keras concatenates the matrices of the gates.
+GATES: dict[type, tuple[str, ...]] = {
+    keras.layers.LSTMCell: ("input", "forget", "cell", "output"),
+    keras.layers.GRUCell: ("update", "reset", "candidate"),
+}
+
+
+def parametrize(
+    layer: keras.layers.Layer,
+    weight: str,
+    parametrization: Any,
+    *,
+    gates: Sequence[str] | None = None,
+    initializer: Any = None,
+    **kwargs: Any,
+) -> "ParametrizedLayer":
+    """Parametrizes a weight of any Keras layer, for instance as an orthogonal matrix.
+
+    The result takes the place of the layer in a model. In each forward pass it makes
+    the weight once, outside of any loop over time steps, and calls the layer with it.
+    The weight becomes a matrix as follows:
+
+    - The `recurrent_kernel` of an LSTM, GRU or similar cell, of shape `(n, k n)`, has a
+      square block for each of its `k` gates, with free variables of its own.
+    - Of any other weight, the last axis is that of the outputs, and all others are
+      flattened to one, so that a convolution has `window x inputs` rows. In
+      `keras.layers.EinsumDense`, the inputs are the axes that are summed over.
+    - A matrix that is not square consists of the first rows or columns of a square one
+      of the order of its longer side. If that is orthogonal, they are orthonormal.
+
+    A convolution with such a kernel is not an orthogonal map of its inputs, which
+    overlapping windows contain several times. `keras_ortho.freeze` gives the layer
+    back, with the matrix as its weight.
+
+    Args:
+        layer: A layer, such as `keras.layers.LSTM(128)`, `Bidirectional` around one,
+            `RNN` around its cell, `Dense`, `Conv2D` or `MultiHeadAttention`. If it is
+            built, the matrix begins as its weight, or as the orthogonal matrix nearest
+            to it if the parametrization cannot make the weight.
+        weight: Name of the weight, such as `"kernel"`, or the end of its path, such as
+            `"query/kernel"`. All weights of that name are parametrized, each by itself.
+        parametrization: A `keras_ortho.parametrizations.Parametrization` of real
+            matrices.
+        gates: Names of the gates whose blocks are parametrized, of `"input"`,
+            `"forget"`, `"cell"` and `"output"` in an LSTM, `"update"`, `"reset"` and
+            `"candidate"` in a GRU. Default: `None`, all.
+        initializer: Initializer of the free variables; if the map has an inverse, also
+            an array or any Keras initializer of the square matrix. Default: `None`, the
+            weight of a built layer, otherwise that of the parametrization.
+        **kwargs: As for `keras.layers.Layer`. The name and dtype are those of `layer`
+            by default.
+
+    Returns:
+        A layer that is called as `layer` is, with tensors in the same order. Its
+        weights are the free variables and the other weights of `layer`.
+        A `kernel_regularizer` or `recurrent_regularizer` of the weight acts on the free
+        variables.
+
+    Raises:
+        ValueError: If an argument is not of these; when the layer is built, if it has
+            no such weight or gate, or the weight has a constraint.
+
+    Example:
+    >>> from keras_ortho.parametrizations import ScaledCayley
+    >>> lstm = keras.layers.LSTM(8)
+    >>> layer = parametrize(lstm, "recurrent_kernel", ScaledCayley(), gates=["cell"])
+    >>> layer(np.zeros((2, 5, 3))).shape
+    (2, 8)
+    """
+    return ParametrizedLayer(
+        layer, weight, parametrization, gates, initializer, **kwargs
+    )
+
+
+@keras.saving.register_keras_serializable(package="keras_ortho")
+class ParametrizedLayer(keras.layers.Wrapper):
+    """A layer with parametrized weights: see `keras_ortho.parametrize`."""
+
+    def __init__(
+        self,
+        layer: keras.layers.Layer,
+        weight: str,
+        parametrization: Any,
+        gates: Sequence[str] | None = None,
+        initializer: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        if not isinstance(layer, keras.layers.Layer) or (
+            hasattr(layer, "state_size") and not isinstance(layer, keras.layers.RNN)
+        ):
+            raise ValueError(
+                "`layer` must be a Keras layer; instead of a recurrent cell, "
+                f"parametrize the layer around it. Received: {layer!r}"
+            )
+        if not isinstance(weight, str) or not weight:
+            raise ValueError(
+                f"`weight` must be the name of a weight. Received: {weight!r}"
+            )
+        kwargs = {"name": layer.name, "dtype": layer.dtype_policy, **kwargs}
+        # The layer itself casts its inputs.
+        super().__init__(layer, **{**kwargs, "autocast": False})
+        self.weight = weight
+        self.parametrization = check_parametrization(parametrization, real=True)
+        self.gates = None if gates is None else list(gates)
+        self.initializer: Any = initializers.get(initializer)
+        check_makes("initializer", self.initializer, self.parametrization.takes)
+        self.supports_masking = layer.supports_masking
+        self._begins_as_is = layer.built and initializer is None
+        self._made: list[_Made] = []
+
+    def build(self, inputs_shape: Any, others_shape: Any = ()) -> None:
+        """Builds the layer, and creates the free variables."""
+        if not self.layer.built:
+            self.layer.build(inputs_shape, *others_shape)
+            self.layer.built = True
+        known = {id(each) for each in self.layer.weights}
+        owners = {  # The innermost layer comes last.
+            id(each): (owner, each)
+            for owner in layers_within(self.layer)
+            for each in owner.weights
+            if id(each) in known and f"/{each.path}".endswith(f"/{self.weight}")
+        }
+        if not owners:
+            paths = [each.path for each in self.layer.weights]
+            raise ValueError(
+                "`weight` must be the name of a weight of the layer, or the end of its "
+                f"path, one of {paths}. Received: {self.weight!r}"
+            )
+        for number, each in enumerate(owners.values(), 1):
+            prefix = f"{self.weight.replace('/', '_')}_{number}_"
+            self._made.append(self._make(*each, prefix if len(owners) > 1 else ""))
+
+    def _make(self, owner: Any, weight: Any, prefix: str) -> "_Made":
+        """Creates the free variables of a weight."""
+        if weight.constraint is not None or len(weight.shape) < 2:
+            raise ValueError(
+                "`weight` must have at least two axes and no constraint. Received: "
+                f"{weight.path} of shape {weight.shape}, constraint={weight.constraint}"
+            )
+        rows, columns = weight.shape[0], weight.shape[-1]
+        form: _Gates | _Rectangle
+        if weight.name == "recurrent_kernel" and columns % rows == 0:
+            form = _Gates(rows, *_gates_of(owner, columns // rows, self.gates))
+        elif self.gates is None:
+            form = _Rectangle(weight.shape, _input_axes(owner, weight))
+        else:
+            raise ValueError(
+                "`gates` requires the recurrent kernel of a layer with gates. "
+                f"Received: gates={self.gates} for {weight.path}"
+            )
+        kind = in_heads(self.parametrization, form.count)
+        start = self.initializer
+        if self._begins_as_is:
+            start = form.start(ops.convert_to_numpy(weight), self.parametrization)
+            start = keras.initializers.Constant(start)
+        set_aside(owner, weight)
+        matrix = ParametrizedMatrix(
+            self,
+            kind,
+            "initializer",
+            start,
+            form.order,
+            lambda _: weight.regularizer,
+            prefix,
+        )
+        plain = None
+        if form.others:
+            plain = self.add_weight(
+                name=prefix + weight.name,
+                shape=(rows, rows * len(form.others)),
+                initializer=lambda shape, dtype: form.rest(weight, dtype),
+                regularizer=weight.regularizer,
+                autocast=False,  # Cast with the matrix.
+            )
+        return _Made(weight, form, matrix, plain)
+
+    def call(self, inputs: Any, *others: Any, **kwargs: Any) -> Any:
+        """Makes the weights, and calls the layer with them."""
+        if self.trainable and call_is_training():
+            for made in self._made:
+                made.matrix.begin_training_pass()
+        with Substitution(self, self.made_weights()):
+            return self.layer(inputs, *others, **kwargs)
+
+    def made_weights(self) -> list[tuple[Any, Tensor]]:
+        """Returns the variables of the weights of the layer, and their values."""
+        return [(made.weight, made.value()) for made in self._made]
+
+    def squares(self) -> dict[str, Tensor]:
+        """Returns the parametrized square matrices by the paths of their weights."""
+        found = {}
+        for made in self._made:
+            path = made.weight.path.rpartition(f"{self.layer.name}/")[2]
+            for name, square in made.squares().items():
+                found["/".join(filter(None, (path, name)))] = square
+        return found
+
+    def distances(self) -> dict[str, float]:
+        """Measures how far each square matrix is from the set of the parametrization.
+
+        Returns:
+            Dictionary by the paths of the weights within `layer`, followed by the gate,
+            if any, as in `"lstm_cell/recurrent_kernel/forget"`.
+
+        Raises:
+            ValueError: If the layer is not built.
+        """
+        check_built(self)
+        distance = self.parametrization.distance
+        return {
+            name: distance(ops.convert_to_numpy(square))
+            for name, square in self.squares().items()
+        }
+
+    def rebase(self) -> None:
+        """Moves the bases of a `Rebased` parametrization, with the same weights.
+
+        Raises:
+            ValueError: If the layer is not built, or its parametrization has no base.
+        """
+        check_built(self)
+        for made in self._made:
+            made.matrix.rebase()
+
+    @property
+    def variables(self) -> list[Any]:
+        """All variables, without the weights that the free variables make."""
+        return self._without_made(super().variables)
+
+    @property
+    def weights(self) -> list[Any]:
+        """All weights, without those that the free variables make."""
+        return self._without_made(super().weights)
+
+    def _without_made(self, variables: list[Any]) -> list[Any]:
+        made = {id(each.weight) for each in self._made}
+        return [each for each in variables if id(each) not in made]
+
+    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+        """Returns the mask of the outputs."""
+        return self.layer.compute_mask(inputs, previous_mask)
+
+    def compute_output_shape(self, *shapes: Any) -> Any:
+        """Returns the shape of the outputs."""
+        return self.layer.compute_output_shape(*shapes)
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """Returns the shape and dtype of the outputs."""
+        return self.layer.compute_output_spec(*args, **kwargs)
+
+    def get_build_config(self) -> dict[str, Any] | None:
+        """Returns what the layer itself is built from."""
+        config: dict[str, Any] | None = self.layer.get_build_config()
+        return config
+
+    def build_from_config(self, config: dict[str, Any]) -> None:
+        """Builds the layer."""
+        self.layer.build_from_config(config)
+        self.build(None)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments that recreate the layer."""
+        names = "weight", "parametrization", "gates", "initializer"
+        config = super().get_config()
+        # A layer that is built before it is wrapped begins as it is.
+        config["layer"].pop("build_config", None)
+        return config | {name: configs.serialize(getattr(self, name)) for name in names}
+
+
+def made_within(model: keras.layers.Layer) -> dict[int, Tensor]:
+    """Returns the values of all parametrized weights by the ids of their variables."""
+    return {
+        id(weight): value
+        for layer in layers_within(model)
+        if isinstance(layer, ParametrizedLayer)
+        for weight, value in layer.made_weights()
+    }
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A weight of a layer, and what makes it."""
+
+    weight: Any
+    form: "_Gates | _Rectangle"
+    matrix: ParametrizedMatrix
+    plain: Any
+
+    def value(self) -> Tensor:
+        """Makes the weight."""
+        return self.form.weight(self._made(), self.plain)
+
+    def squares(self) -> dict[str, Tensor]:
+        """Makes the square matrices, by the names of their gates."""
+        made = self._made()
+        return {name: made[i] for i, name in enumerate(self.form.names)}
+
+    def _made(self) -> Tensor:
+        if self.form.count > 1:
+            return self.matrix.make_blocks()
+        return self.matrix.make()[None]
+
+
+@dataclass(frozen=True)
+class _Gates:
+    """Square blocks of order `n` side by side, of which some are parametrized."""
+
+    size: int
+    names: list[str]
+    places: list[int]
+    others: list[int]
+
+    @property
+    def count(self) -> int:
+        return len(self.places)
+
+    @property
+    def order(self) -> int:
+        return self.size * self.count
+
+    def weight(self, made: Tensor, plain: Any) -> Tensor:
+        parts = dict(zip(self.places, ops.unstack(made, self.count), strict=True))
+        if self.others:
+            rest = ops.split(ops.convert_to_tensor(plain), len(self.others), axis=1)
+            rest = [ops.cast(part, made.dtype) for part in rest]
+            parts |= zip(self.others, rest, strict=True)
+        return ops.concatenate([parts[i] for i in sorted(parts)], axis=1)
+
+    def rest(self, weight: Any, dtype: Any) -> Tensor:
+        number = len(self.places) + len(self.others)
+        blocks = ops.split(ops.cast(weight, dtype), number, axis=1)
+        return ops.concatenate([blocks[i] for i in self.others], axis=1)
+
+    def start(self, weight: np.ndarray, kind: Parametrization) -> np.ndarray:
+        blocks = np.split(weight, weight.shape[1] // self.size, axis=1)
+        chosen = np.stack([_possible(blocks[i], kind) for i in self.places])
+        whole = np.einsum(
+            "hij,hg->higj", chosen, np.eye(self.count, dtype=chosen.dtype)
+        )
+        return whole.reshape(self.order, self.order)
+
+
+@dataclass(frozen=True)
+class _Rectangle:
+    """The first rows or columns of a square matrix, in the shape of a weight."""
+
+    shape: tuple[int, ...]
+    inputs: list[int]
+    count = 1
+    names = ("",)
+    others = ()
+
+    @property
+    def _axes(self) -> list[int]:
+        outputs = set(range(len(self.shape))) - set(self.inputs)
+        return [*self.inputs, *sorted(outputs)]
+
+    @property
+    def _sides(self) -> tuple[int, int]:
+        rows = math.prod(self.shape[axis] for axis in self.inputs)
+        return rows, math.prod(self.shape) // rows
+
+    @property
+    def order(self) -> int:
+        return max(self._sides)
+
+    def weight(self, made: Tensor, plain: Any) -> Tensor:
+        rows, columns = self._sides
+        matrix = made[0, :rows, :columns]
+        whole = ops.reshape(matrix, [self.shape[axis] for axis in self._axes])
+        return ops.transpose(whole, np.argsort(self._axes).tolist())
+
+    def start(self, weight: np.ndarray, kind: Parametrization) -> np.ndarray:
+        return _possible(weight.transpose(self._axes).reshape(self._sides), kind)
+
+
+def _gates_of(
+    owner: Any, count: int, chosen: list[str] | None
+) -> tuple[list[str], list[int], list[int]]:
+    """Returns the names and places of the parametrized gates, and other places."""
+    names = next((GATES[cls] for cls in GATES if isinstance(owner, cls)), None)
+    if chosen is not None and not 0 < len(set(chosen) & set(names or ())) == len(
+        chosen
+    ):
+        raise ValueError(
+            f"`gates` must be of {list(names or ())}. Received: gates={chosen}"
+        )
+    if names is None:
+        names = ("",) if count == 1 else tuple(map(str, range(count)))
+    places = [i for i in range(count) if chosen is None or names[i] in chosen]
+    others = [i for i in range(count) if i not in places]
+    return [names[i] for i in places], places, others
+
+
+def _input_axes(owner: Any, weight: Any) -> list[int]:
+    """Returns the axes of a weight that belong to the inputs of its layer."""
+    if isinstance(owner, keras.layers.EinsumDense) and weight.name == "kernel":
+        axes, output = owner.equation.partition(",")[2].split("->")
+        return [i for i, axis in enumerate(axes) if axis not in output]
+    return list(range(len(weight.shape) - 1))
+
+
+def _possible(matrix: np.ndarray, kind: Parametrization) -> np.ndarray:
+    """Returns a square matrix of the set: the given one, or else an orthogonal one.
+
+    Of a matrix that is not square, it has the first rows or columns.
+    """
+    rows, columns = matrix.shape
+    if rows == columns:
+        try:
+            kind.inverse(matrix)
+        except ValueError:
+            pass  # It is not of the set.
+        else:
+            return matrix
+    if rows < columns:
+        return _possible(matrix.T, kind).T
+    left, _, right = np.linalg.svd(matrix.astype("float64"))
+    if rows > columns and np.linalg.det(left) * np.linalg.det(right) < 0:
+        left[:, -1] *= -1  # Not of the first columns; not all sets reach -1.
+    left[:, :columns] = left[:, :columns] @ right
+    return left

@@ -1,0 +1,450 @@
+"""Any Keras layer with a weight that free variables make."""
+
+import re
+
+import keras
+import numpy as np
+import pytest
+from keras import layers, ops
+from keras.src import testing
+
+from keras_ortho import freeze, parametrize
+from keras_ortho.diagnostics import manifold_distances, recurrent_matrices
+from keras_ortho.layers import ParametrizedLayer
+from keras_ortho.optimizers import group_of
+from keras_ortho.parametrizations import (
+    Householder,
+    Rebased,
+    ScaledCayley,
+    ScaledCayleyUnitary,
+    SkewExponential,
+)
+from keras_ortho.training_callbacks import Rebase
+from tests.cells.test_program import FACTORIZATIONS, LOOPS, Program
+from tests.gradients import weight_gradients
+from tests.saving import reloaded
+
+pytestmark = [
+    pytest.mark.backends,
+    pytest.mark.filterwarnings("ignore:`shuffle=True` was passed"),
+]
+RECURRENT = "recurrent_kernel"
+SEQUENCES, IMAGES = (2, 5, 4), (2, 6, 5, 3)
+# A layer, the weight, the shape of inputs, and the axes of inputs in the weight.
+LAYERS = {
+    "dense": (lambda **k: layers.Dense(3, **k), "kernel", SEQUENCES, 1),
+    "dense of more outputs": (lambda **k: layers.Dense(6, **k), "kernel", (2, 4), 1),
+    "einsum": (
+        lambda **k: layers.EinsumDense("abc,dc->abd", output_shape=(5, 3), **k),
+        *("kernel", SEQUENCES, None),
+    ),
+    "conv 1d": (lambda **k: layers.Conv1D(3, 2, **k), "kernel", SEQUENCES, 2),
+    "conv 2d": (lambda **k: layers.Conv2D(4, 3, **k), "kernel", IMAGES, 3),
+    "conv 3d": (lambda **k: layers.Conv3D(2, 2, **k), "kernel", (2, 3, 3, 3, 1), 4),
+    "simple rnn": (lambda **k: layers.SimpleRNN(4, **k), RECURRENT, SEQUENCES, 1),
+    "lstm": (lambda **k: layers.LSTM(4, **k), RECURRENT, SEQUENCES, "gates"),
+    "gru": (lambda **k: layers.GRU(4, **k), RECURRENT, SEQUENCES, "gates"),
+    "cells": (
+        lambda **k: layers.RNN([layers.LSTMCell(4, **k), layers.GRUCell(3, **k)], **k),
+        *(RECURRENT, SEQUENCES, "gates"),
+    ),
+    "bidirectional": (
+        lambda **k: layers.Bidirectional(layers.LSTM(3, **k), **k),
+        *(RECURRENT, SEQUENCES, "gates"),
+    ),
+    "attention": (
+        lambda **k: layers.MultiHeadAttention(2, 2, **k),
+        *("query/kernel", SEQUENCES, 1),
+    ),
+}
+each_layer = pytest.mark.parametrize("name", LAYERS)
+
+
+def inputs_of(shape, dtype="float32", seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype(dtype)
+
+
+def call(layer, x):
+    """The output of a layer; attention is that of the sequence to itself."""
+    is_attention = "attention" in layer.name
+    return layer(x, x) if is_attention else layer(x)
+
+
+def model_of(layer, shape):
+    """A model with a layer in the middle."""
+    x = keras.Input(shape[1:], batch_size=shape[0])
+    y = layers.Flatten()(call(layer, layers.Dense(shape[-1])(x)))
+    model = keras.Model(x, layers.Dense(1)(y))
+    model.compile("adam", "mse")
+    return model
+
+
+def matrices_of(weight, inputs):
+    """The matrices of a weight, which should have orthonormal rows or columns."""
+    if inputs == "gates":
+        return np.split(weight, weight.shape[1] // len(weight), axis=1)
+    if inputs is None:  # That of "abc,dc->abd" has the outputs first.
+        return [weight.T]
+    return [weight.reshape(np.prod(weight.shape[:inputs]), -1)]
+
+
+def error_of(matrix):
+    tall = matrix if len(matrix) >= matrix.shape[1] else matrix.T
+    return np.linalg.norm(tall.T @ tall - np.eye(tall.shape[1]))
+
+
+def values_of(layer):
+    return [ops.convert_to_numpy(value) for _, value in layer.made_weights()]
+
+
+@pytest.fixture
+def float64():
+    """Some layers of Keras ignore the dtype that they are given."""
+    keras.config.set_floatx("float64")
+    keras.config.set_dtype_policy("float64")
+    yield
+    keras.config.set_floatx("float32")
+    keras.config.set_dtype_policy("float32")
+
+
+@each_layer
+@pytest.mark.usefixtures("float64")
+def test_equals_the_layer_with_orthogonal_weights(name):
+    if keras.backend.backend() == "jax" and name == "simple rnn":
+        pytest.skip("Keras's own fails in float64 on JAX")
+    make, weight, shape, inputs = LAYERS[name]
+    layer = parametrize(make(), weight, Householder())
+    x = inputs_of(shape, "float64")
+    outputs = call(layer, x)
+    made = values_of(layer)
+    assert len(made) == (2 if name in ("cells", "bidirectional") else 1)
+    for value in made:
+        for matrix in matrices_of(value, inputs):
+            # Products of at most 27 reflectors, each of which rounds once.
+            assert error_of(matrix) < 1e-13
+    assert all(error < 1e-13 for error in layer.distances().values())
+    plain = make()
+    call(plain, x)
+    values = {id(v): value for v, value in layer.made_weights()}
+    for new in plain.weights:
+        end = "/" + unnumbered(new).partition("/")[2]
+        (old,) = (v for v in layer.layer.weights if unnumbered(v).endswith(end))
+        new.assign(values.get(id(old), old))
+    # Of sums of at most 27 products; XLA's tanh is single precision, but always so.
+    np.testing.assert_allclose(call(plain, x), outputs, rtol=1e-12, atol=1e-13)
+
+
+def unnumbered(variable):
+    return re.sub(r"_\d+", "", variable.path)
+
+
+@pytest.mark.parametrize("name", ["dense", "einsum", "conv 2d", "lstm", "attention"])
+@pytest.mark.usefixtures("float64")
+def test_gradients_are_central_differences(name):
+    if keras.backend.backend() == "jax" and name in ("lstm", "attention"):
+        pytest.skip("XLA's tanh and exp are of single precision on CPUs")
+    make, weight, shape, _ = LAYERS[name]
+    layer = parametrize(make(), weight, ScaledCayley())
+    x = inputs_of(shape, "float64")
+    call(layer, x)
+    args = (x, x) if name == "attention" else (x,)
+    found = weight_gradients(layer, lambda y: ops.sum(y**2), *args)[1]
+    variable = layer.trainable_weights[0]
+    assert "skew" in variable.name
+    start = ops.convert_to_numpy(variable)
+    along = np.random.default_rng(1).normal(size=start.shape)
+    step = 1e-5
+
+    def loss(sign):
+        variable.assign(start + sign * step * along)
+        return float(ops.sum(call(layer, x) ** 2))
+
+    # The error is of the order of the square of the step, and rounding over the step.
+    slope = (loss(1) - loss(-1)) / (2 * step)
+    scale = max(1.0, loss(0))
+    np.testing.assert_allclose(
+        np.sum(found[variable.name] * along), slope, rtol=1e-7, atol=1e-9 * scale
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["dense", "conv 2d", "cells", "bidirectional", "attention"]
+)
+def test_trains_saves_and_is_frozen(name, tmp_path):
+    make, weight, shape, _ = LAYERS[name]
+    layer = parametrize(make(), weight, ScaledCayley())
+    model = model_of(layer, shape)
+    x = inputs_of(shape)
+    before = model.get_weights()
+    model.fit(x, np.ones(2), epochs=2, verbose=0)
+    free = [w for w in layer.trainable_weights if "skew" in w.name]
+    assert free
+    assert {group_of(w) for w in free} == {"recurrent"}
+    for old, new in zip(before, model.weights, strict=True):
+        # Keys of attention only shift what the softmax normalizes.
+        if new.trainable and not new.path.endswith("key/bias"):
+            assert not np.array_equal(old, ops.convert_to_numpy(new)), new.path
+    loaded = reloaded(model, tmp_path, x)
+    config, own = (m.get_layer(layer.name).get_config() for m in (loaded, model))
+    assert all(config[key] == own[key] for key in own.keys() - {"layer"})
+    copy = keras.models.clone_model(model)
+    copy.set_weights(model.get_weights())
+    outputs = model.predict(x, verbose=0)
+    np.testing.assert_array_equal(copy.predict(x, verbose=0), outputs)
+    frozen = freeze(model)
+    assert type(frozen.get_layer(layer.name)) is type(layer.layer)
+    np.testing.assert_allclose(
+        frozen.predict(x, verbose=0), outputs, rtol=1e-5, atol=1e-6
+    )
+    # What the free variables make is no weight besides them.
+    assert not any(w is v for w in model.weights for v, _ in layer.made_weights())
+
+
+@pytest.mark.skipif(keras.backend.backend() == "torch", reason="it has no program")
+def test_matrices_are_made_outside_of_the_loop():
+    layer = parametrize(layers.LSTM(4), RECURRENT, ScaledCayley())
+    found = Program("training", layer)
+    assert sum(found.counts["outside"][op] for op in LOOPS) >= 2
+    assert FACTORIZATIONS.isdisjoint(found.counts["inside"])
+    assert found.num_factorizations > 0
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() == "torch", reason="it compares attributes of the backend"
+)
+def test_keras_layer_checks():
+    given = {"layer": layers.Dense(3), "weight": "kernel", "gates": None}
+    given |= {"parametrization": Householder(), "initializer": "normal_reflectors"}
+    testing.TestCase().run_layer_test(
+        ParametrizedLayer,
+        given,
+        input_shape=(2, 5),
+        expected_output_shape=(2, 3),
+        expected_num_trainable_weights=2,
+        expected_num_non_trainable_weights=0,
+        expected_num_seed_generators=0,
+        expected_num_losses=0,
+        supports_masking=True,
+    )
+
+
+def test_masks_states_and_training():
+    """As for the layer itself, of which dropout is off in inference."""
+    lstm = layers.LSTM(4, return_sequences=True, return_state=True, dropout=0.5)
+    layer = parametrize(lstm, RECURRENT, ScaledCayley())
+    x, mask = inputs_of(SEQUENCES), np.array([[1, 1, 0, 1, 1], [1, 1, 1, 1, 0]], bool)
+    initial = [np.ones((2, 4), "float32")] * 2
+    found = layer(x, mask=mask, initial_state=initial)
+    plain = freeze(layer)
+    for a, b in zip(found, plain(x, mask=mask, initial_state=initial), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    assert not np.allclose(layer(x, training=True)[0], layer(x)[0])
+    masked = keras.Sequential(
+        [
+            keras.Input((5,), dtype="int32"),
+            layers.Embedding(9, 4, mask_zero=True),
+            parametrize(layers.GRU(4, return_sequences=True), RECURRENT, Householder()),
+            layers.LSTM(2),
+        ]
+    )
+    tokens = np.array([[1, 2, 3, 0, 0], [1, 2, 3, 4, 5]])
+    shorter = masked(tokens[:1, :3])
+    np.testing.assert_allclose(masked(tokens)[:1], shorter, rtol=1e-5, atol=1e-6)
+
+
+def test_stateful():
+    layer = parametrize(layers.GRU(4, stateful=True), RECURRENT, Householder())
+    x = inputs_of(SEQUENCES)
+    found = [ops.convert_to_numpy(layer(x)) for _ in range(2)]
+    plain = freeze(layer)
+    expected = [ops.convert_to_numpy(plain(x)) for _ in range(2)]
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    assert not np.allclose(*found)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Counts(layers.Dense):
+    """A dense layer that counts its calls in training, and adds a loss."""
+
+    def build(self, input_shape):
+        super().build(input_shape)
+        self.calls = self.add_weight(name="calls", trainable=False, initializer="zeros")
+
+    def call(self, inputs, training=False):
+        if training:
+            self.calls.assign(self.calls + 1)
+        self.add_loss(ops.sum(self.kernel) * 0.0 + 7.0)
+        return super().call(inputs)
+
+
+def test_updates_and_losses_of_the_layer_are_kept():
+    layer = parametrize(Counts(3), "kernel", Householder())
+    model = keras.Sequential([keras.Input((4,)), layer])
+    model.compile("sgd", "mse")
+    x = np.zeros((6, 4), "float32")
+    history = model.fit(x, x[:, :3], batch_size=2, epochs=2, verbose=0)
+    assert float(layer.layer.calls) == 6
+    np.testing.assert_allclose(history.history["loss"], 7, rtol=1e-6)
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_mixed_precision(policy):
+    """The matrix is made in float32."""
+    lstm = layers.LSTM(4, dtype=policy)
+    layer = parametrize(lstm, RECURRENT, ScaledCayley())
+    exact = parametrize(layers.LSTM(4), RECURRENT, ScaledCayley())
+    x = inputs_of(SEQUENCES)
+    assert keras.backend.standardize_dtype(layer(x).dtype) in policy
+    exact(x)
+    exact.set_weights(layer.get_weights())
+    assert max(layer.distances().values()) < 1e-5
+    eps = 2.0**-10 if policy == "mixed_float16" else 2.0**-7
+    # Each of five steps rounds a few sums of terms that are at most one.
+    found = ops.convert_to_numpy(ops.cast(layer(x), "float32"))
+    np.testing.assert_allclose(found, exact(x), atol=20 * eps)
+
+
+def test_compiled_with_xla():
+    layer = parametrize(layers.LSTM(4), RECURRENT, ScaledCayley())
+    model = model_of(layer, SEQUENCES)
+    x = inputs_of(SEQUENCES)
+    expected = model.predict(x, verbose=0)
+    if keras.backend.backend() == "torch":
+        pytest.skip("XLA does not compile for PyTorch")
+    model.compile("adam", "mse", jit_compile=True)
+    np.testing.assert_allclose(model.predict(x, verbose=0), expected, atol=1e-6)
+
+
+def test_a_built_layer_begins_as_it_is():
+    x = inputs_of(SEQUENCES)
+    orthogonal = layers.SimpleRNN(4)
+    expected = orthogonal(x)
+    layer = parametrize(orthogonal, RECURRENT, ScaledCayley())
+    np.testing.assert_allclose(layer(x), expected, rtol=1e-5, atol=1e-6)
+    for shape in ((7, 3), (3, 7), (4, 4)):
+        dense = layers.Dense(shape[1])
+        dense.build((None, shape[0]))
+        left, _, right = np.linalg.svd(
+            ops.convert_to_numpy(dense.kernel), full_matrices=False
+        )
+        layer = parametrize(dense, "kernel", Rebased(SkewExponential()))
+        if shape == (4, 4) and np.linalg.det(left @ right) < 0:
+            continue  # An exponential of a skew-symmetric matrix has determinant 1.
+        layer(np.zeros((1, shape[0]), "float32"))
+        np.testing.assert_allclose(values_of(layer)[0], left @ right, atol=1e-5)
+    given = parametrize(
+        layers.Dense(3), "kernel", Householder(), initializer="identity"
+    )
+    given(np.zeros((1, 3), "float32"))
+    np.testing.assert_allclose(values_of(given)[0], np.eye(3), atol=1e-6)
+
+
+def test_only_some_gates():
+    lstm = layers.LSTM(4)
+    lstm.build((None, None, 3))
+    before = ops.convert_to_numpy(lstm.cell.recurrent_kernel)
+    layer = parametrize(lstm, RECURRENT, ScaledCayley(), gates=["forget", "cell"])
+    model = model_of(layer, (2, 5, 3))
+    (made,) = values_of(layer)
+    model.fit(inputs_of((2, 5, 3)), np.ones(2), verbose=0)
+    (trained,) = values_of(layer)
+    for gate in range(4):
+        block = slice(4 * gate, 4 * gate + 4)
+        chosen = gate in (1, 2)
+        assert np.array_equal(before[:, block], made[:, block]) != chosen
+        assert not np.array_equal(made[:, block], trained[:, block])
+        assert (error_of(trained[:, block]) < 1e-5) == chosen
+
+
+def test_diagnostics_see_the_matrices():
+    recurrent = parametrize(layers.LSTM(4, name="lstm"), RECURRENT, ScaledCayley())
+    dense = parametrize(layers.Dense(3, name="dense"), "kernel", ScaledCayley())
+    model = keras.Sequential([keras.Input((5, 4)), recurrent, dense])
+    (kernel,) = values_of(recurrent)
+    found = recurrent_matrices(model)
+    gates = ["lstm/input", "lstm/forget", "lstm/cell", "lstm/output"]
+    assert list(found) == gates
+    np.testing.assert_array_equal(np.concatenate([*found.values()], axis=1), kernel)
+    distances = manifold_distances(model)
+    assert list(distances) == [*gates, "dense/kernel"]
+    assert max(distances.values()) < 1e-5
+
+
+def test_the_base_of_a_parametrization_moves():
+    layer = parametrize(layers.GRU(4), RECURRENT, Rebased(ScaledCayley()))
+    model = model_of(layer, SEQUENCES)
+    callback = Rebase(every=1)
+    model.fit(inputs_of(SEQUENCES), np.ones(2), verbose=0, callbacks=[callback])
+    skew = [w for w in layer.trainable_weights if w.name.endswith("skew")]
+    assert len(skew) == 3
+    assert not any(np.any(ops.convert_to_numpy(w)) for w in skew)
+    counted = parametrize(layers.Dense(4), "kernel", Rebased(ScaledCayley(), 1))
+    model = model_of(counted, SEQUENCES)
+    model.fit(inputs_of(SEQUENCES), np.ones(2), epochs=2, verbose=0)
+    assert int(next(w for w in counted.weights if "passes" in w.name)) == 1
+
+
+def test_two_weights_of_a_layer():
+    inner = parametrize(layers.SimpleRNN(4), RECURRENT, ScaledCayley())
+    layer = parametrize(inner, "kernel", Householder())
+    x = inputs_of(SEQUENCES)
+    outputs = layer(x)
+    plain = freeze(layer)
+    assert type(plain) is layers.SimpleRNN
+    np.testing.assert_allclose(plain(x), outputs, rtol=1e-5, atol=1e-6)
+    assert all(error_of(ops.convert_to_numpy(w)) < 1e-5 for w in plain.weights[:2])
+
+
+REFUSED = {
+    "recurrent cell": (
+        lambda: parametrize(layers.LSTMCell(3), RECURRENT, Householder()),
+        "the layer around it",
+    ),
+    "no layer": (
+        lambda: parametrize("lstm", RECURRENT, Householder()),
+        "`layer` must be",
+    ),
+    "no name": (
+        lambda: parametrize(layers.LSTM(3), 3, Householder()),
+        "`weight` must be",
+    ),
+    "complex": (
+        lambda: parametrize(layers.LSTM(3), RECURRENT, ScaledCayleyUnitary()),
+        "real matrices",
+    ),
+    "other name": (
+        lambda: parametrize(layers.LSTM(3), "kern", Householder()),
+        "one of",
+    ),
+    "a vector": (
+        lambda: parametrize(layers.LSTM(3), "bias", Householder()),
+        "at least two axes",
+    ),
+    "constrained": (
+        lambda: parametrize(
+            layers.LSTM(3, recurrent_constraint="max_norm"), RECURRENT, Householder()
+        ),
+        "no constraint",
+    ),
+    "unknown gate": (
+        lambda: parametrize(layers.GRU(3), RECURRENT, Householder(), gates=["cell"]),
+        "`gates` must be",
+    ),
+    "no gates": (
+        lambda: parametrize(layers.GRU(3), RECURRENT, Householder(), gates=[]),
+        "`gates` must be",
+    ),
+    "gates of a kernel": (
+        lambda: parametrize(
+            layers.GRU(3), "gru_cell/kernel", Householder(), gates=["cell"]
+        ),
+        "`gates` requires",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case):
+    make, message = REFUSED[case]
+    with pytest.raises(ValueError, match=f"{message}.*Received: "):
+        make()(inputs_of(SEQUENCES))
