@@ -1,36 +1,33 @@
-"""Settings and errors of networks that predict the next frame of speech."""
+"""What the examples on speech share: networks of equal size, tables and pictures."""
 
+import argparse
+import functools
+import statistics
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 
-from experiments.layers import (
-    Units,
-    closest_units,
-    make_layer,
-    parts_of,
-    title_of,
-    trained_parameters,
-)
+from experiments import layers
+from experiments.comparison import spread
+from experiments.layers import Units, make_layer
 from experiments.linear_prediction import LinearPrediction
-from experiments.options import read_model
-from experiments.presets import Preset, find
-from keras_ortho.audio import NUM_BINS, SILENCE_DB
-from keras_ortho.metrics import ValidFrameMSE
+from experiments.options import new_parser, read_model
+from experiments.own_layers import is_own
+from experiments.presets import Preset
+from keras_ortho import audio, metrics
+from keras_ortho.audio import NUM_BINS
+from keras_ortho.diagnostics import plot_curves, plot_spectrograms
 from keras_ortho.parametrizations import GivensOrthogonal
 from keras_ortho.tasks.timit import Timit
 
-# Features per frame that the layer in the middle reads, and units of the dense layer
-# that follows it.
+# Features per frame that the layer in the middle of `correction` reads, and units of
+# the dense layer that follows it.
 CHANNELS = 128
-OUTPUTS = 128
-# The first rows of every table.
-MEAN, REPEAT = "mean frame", "previous frame"
-LINEAR_1, LINEAR_2 = "linear, 1 frame", "linear, 2 frames"
+LINEAR_2 = "linear, 2 frames"
 COLUMNS = {
-    "parameters": "parameters",
     "validation_valid_frame_mse": "validation MSE dB²",
     "valid_frame_mse": "MSE dB², valid frames",
     "padded_frame_mse": "MSE dB², all frames",
@@ -39,10 +36,6 @@ COLUMNS = {
     "pesq_mos_lqo": "PESQ MOS-LQO",
     "pesq_raw": "PESQ P.862",
 }
-# Replaces the recurrent layer of the network, to show what recurrence is worth: a dense
-# layer that sees each frame by itself.
-FEED_FORWARD = "feed-forward"
-STOCK = ("lstm", "gru", "rnn", "irnn")
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "scornn": {"negative_ones": 0.1},
     "enrnn": {"negative_ones": 1.0, "coupling": False},
@@ -53,9 +46,87 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         )
     },
 }
-# Rules of the recurrent matrix in the network on raw decibels. ENRNN's authors use
-# Adam at 1e-4 for it in all of their experiments with speech and text.
-RECURRENT = {"enrnn": ("adam", 1e-4), "full-urnn": ("stiefel", 1e-3)}
+# Replaces the recurrent layer, to show what recurrence is worth: a dense layer that
+# sees each frame by itself.
+FEED_FORWARD = "feed-forward"
+layers.LAYERS[FEED_FORWARD] = layers.Kind(
+    "no recurrence", lambda units, **_: keras.layers.Dense(units, activation="gelu")
+)
+
+
+def speech_parser(description: str) -> argparse.ArgumentParser:
+    """Makes a parser with the options of the examples that compare layers on speech."""
+    parser = new_parser(description)
+    add = parser.add_argument
+    add("--records", type=Path, help="folder that `keras-ortho-data` wrote")
+    add(
+        "--models",
+        nargs="+",
+        type=read_model,
+        metavar="MODEL",
+        help=f"some of {', '.join(layers.LAYERS)}, or layers or cells of your own: "
+        "package.module:Name, file.py:Name",
+    )
+    add("--epochs", type=int, help="passes over the training data")
+    add("--batch-size", type=int, help="utterances in a batch")
+    return parser
+
+
+def matched_rows(
+    models: Sequence[str], units: int, width: int = NUM_BINS, *, raw: bool = False
+) -> list[Preset]:
+    """Makes settings of networks with as many parameters as that of a scoRNN.
+
+    Their layer reads `width` numbers, and a dense layer with `width` outputs follows.
+    The free parameters of the recurrent matrix have Adam at a tenth of the others'
+    rate, or, in the full-capacity uRNN, descent along the unitary matrices. In ENRNN,
+    all of D is -1 and there is no coupling, as in its paper. With `raw`, the rates are
+    those of the network on raw decibels.
+    """
+
+    def parameters(model: str, units: Units) -> int:
+        layer = make_layer(model, units, ARGUMENTS.get(model), return_sequences=True)
+        layer.build((None, None, width))
+        outputs = layer.compute_output_shape((None, 1, width))[-1]
+        return layers.trained_parameters(layer) + (outputs + 1) * width
+
+    wanted = parameters("scornn", units)
+    return [
+        Preset(
+            "timit",
+            model,
+            layers.closest_units(model, wanted, functools.partial(parameters, model)),
+            _rates(model, raw),
+            source=f"as many parameters as scoRNN with {units} units",
+            arguments=ARGUMENTS.get(model, {}),
+        )
+        for model in models
+    ]
+
+
+def _rates(model: str, raw: bool) -> dict[str, str]:
+    part = layers.parts_of(model)[-1:]
+    own = {"unitary": "stiefel 0.001"}
+    if raw:
+        stock = model in ("lstm", "gru", "rnn", "irnn")
+        others = "adam 0.001 clip 1" if stock else "adam 0.001"
+        # ENRNN's authors use Adam in all their experiments with speech and text.
+        own["recurrent"] = "adam 0.0001" if model == "enrnn" else "rmsprop 0.001"
+    else:
+        others = "adam 0.001 clipnorm 1 decay 0.97"
+        own["recurrent"] = "adam 0.0001 clipnorm 1 decay 0.97"
+    return {"others": others} | {name: own[name] for name in part}
+
+
+def describe(row: Preset) -> dict[str, Any]:
+    """Describes a network and its training by values for JSON."""
+    names = ("model", "units", "arguments", "rates")
+    return {name: getattr(row, name) for name in names}
+
+
+def folder_of(model: str) -> str:
+    """Returns the name of a model's folder."""
+    return layers.title_of(model) if is_own(model) else model
 
 
 def correction(layer: keras.layers.Layer, linear: LinearPrediction) -> keras.Model:
@@ -76,138 +147,12 @@ def correction(layer: keras.layers.Layer, linear: LinearPrediction) -> keras.Mod
     h = keras.layers.Conv1D(CHANNELS, 2, padding="causal", activation="gelu")(h)
     states = layer(h)
     h = keras.layers.Concatenate()([h, keras.layers.Dropout(0.4)(states)])
-    h = keras.layers.Dense(OUTPUTS, activation="gelu")(h)
+    h = keras.layers.Dense(CHANNELS, activation="gelu")(h)
     h = keras.layers.Dropout(0.4)(h)
     corrected = keras.layers.Dense(NUM_BINS, kernel_initializer="zeros")(h)
     y = keras.layers.Add()([prediction, corrected])
     outputs = keras.layers.Normalization(**statistics, invert=True)(y)
     return keras.Model(frames, outputs)
-
-
-def paper_rows(models: Sequence[str], units: Sequence[Units] | None) -> list[Preset]:
-    """Finds the papers' settings."""
-    sizes: Sequence[Units | None] = units or [None] * len(models)
-    if len(sizes) != len(models):
-        raise ValueError(
-            "`units` must have one size for each of `models`. "
-            f"Received: units={units} for {list(models)}"
-        )
-    return [
-        find("timit", model, size) for model, size in zip(models, sizes, strict=True)
-    ]
-
-
-def matched_rows(
-    models: Sequence[str],
-    units: int,
-    *,
-    features: int = NUM_BINS,
-    outputs: int = NUM_BINS,
-    raw: bool = False,
-    rate: float = 1e-3,
-    recurrent_rate: float | None = None,
-) -> list[Preset]:
-    """Makes settings of networks with as many parameters as that of a scoRNN.
-
-    The optimizer is Adam. The free parameters of the recurrent matrix have their own:
-    Adam at a tenth of the learning rate, or for the full-capacity uRNN, descent along
-    the unitary matrices. Adam clips the global norm of the gradients to 1, and its
-    learning rate decreases by 3 % after each pass over the data. In ENRNN, all of D is
-    -1 and there is no coupling, as in its paper.
-
-    With `raw`, the rates are those of the network on raw decibels: constant, RMSprop
-    for the recurrent matrix (Adam for ENRNN), and for Keras's own layers each entry of
-    the gradients is clipped to 1.
-    """
-    shape = {"features": features, "outputs": outputs}
-    parameters = count_parameters("scornn", units, ARGUMENTS["scornn"], **shape)
-
-    def row(model: str) -> Preset:
-        own = ARGUMENTS.get(model, {})
-        found: Units = units
-        if model != "scornn":
-            found = closest_units(
-                model,
-                parameters,
-                lambda units: count_parameters(model, units, own, **shape),
-            )
-        return Preset(
-            "timit",
-            model,
-            found,
-            (_raw_rates if raw else _rates)(model, rate, recurrent_rate),
-            source=f"as many parameters as scoRNN with {units} units",
-            arguments=own,
-        )
-
-    return [row(model) for model in models]
-
-
-def _parts(model: str) -> tuple[str, ...]:
-    return () if model == FEED_FORWARD else parts_of(model)
-
-
-def _rates(model: str, rate: float, recurrent_rate: float | None) -> dict[str, str]:
-    more = "clipnorm 1 decay 0.97"
-    rules = {"others": f"adam {rate} {more}"}
-    if "unitary" in _parts(model):
-        rules["unitary"] = f"stiefel {recurrent_rate or 1e-3}"
-    elif _parts(model):
-        rules["recurrent"] = f"adam {recurrent_rate or rate / 10} {more}"
-    return rules
-
-
-def _raw_rates(model: str, rate: float, recurrent_rate: float | None) -> dict[str, str]:
-    if model in STOCK:
-        return {"others": f"adam {rate} clip 1"}
-    kind, usual = RECURRENT.get(model, ("rmsprop", 1e-3))
-    own = dict.fromkeys(_parts(model)[-1:], f"{kind} {recurrent_rate or usual}")
-    return {"others": f"adam {rate}", **own}
-
-
-def read_frame_model(text: str) -> str:
-    """Checks the name of a model, or of the layer that replaces one."""
-    return text if text == FEED_FORWARD else read_model(text)
-
-
-def title_of_frame_model(model: str) -> str:
-    """Returns a model's title in tables and pictures."""
-    return "no recurrence" if model == FEED_FORWARD else title_of(model)
-
-
-def check_titles(models: Sequence[str]) -> None:
-    """Checks that models have different titles in tables and pictures."""
-    titles = [title_of_frame_model(model) for model in models]
-    if len(set(titles)) < len(titles):
-        raise ValueError(
-            "--models must name none twice, and no two of one class's name. "
-            f"Received: {' '.join(models)}"
-        )
-
-
-def make_frame_layer(
-    model: str, units: Units, arguments: Mapping[str, Any]
-) -> keras.layers.Layer:
-    """Makes the layer that returns an output for each frame."""
-    if model == FEED_FORWARD:
-        return keras.layers.Dense(units, activation="gelu")
-    return make_layer(model, units, arguments, return_sequences=True)
-
-
-def count_parameters(
-    model: str, units: Units, arguments: Mapping[str, Any], features: int, outputs: int
-) -> int:
-    """Counts the trainable parameters of a layer and a dense layer that follows it."""
-    layer = make_frame_layer(model, units, arguments)
-    layer.build((None, None, features))
-    width = layer.compute_output_shape((None, 1, features))[-1]
-    return trained_parameters(layer) + (width + 1) * outputs
-
-
-def describe(row: Preset) -> dict[str, Any]:
-    """Describes a network and its training by values for JSON."""
-    names = ("model", "units", "arguments", "rates")
-    return {name: getattr(row, name) for name in names}
 
 
 def inputs(frames: np.ndarray, swapped: bool = False) -> np.ndarray:
@@ -218,13 +163,7 @@ def inputs(frames: np.ndarray, swapped: bool = False) -> np.ndarray:
     """
     if not swapped:
         return frames
-    silence = np.full_like(frames[:1], SILENCE_DB)
-    return np.concatenate([frames[1:], silence])
-
-
-def short(utterance: str) -> str:
-    """Shortens an id, which may be a long path, for the beginning of a file name."""
-    return utterance.encode()[:100].decode(errors="ignore")
+    return np.concatenate([frames[1:], np.full_like(frames[:1], audio.SILENCE_DB)])
 
 
 def errors(
@@ -235,7 +174,7 @@ def errors(
     The error over all frames counts the padding up to the longest utterance of the
     split as frames without error, however the batches are padded.
     """
-    metric = ValidFrameMSE()
+    metric = metrics.ValidFrameMSE()
     for x, y, weight in getattr(data, split):
         metric.update_state(y, predict(x), sample_weight=weight)
     of_valid = float(metric.result())
@@ -244,3 +183,59 @@ def errors(
         "valid_frame_mse": of_valid,
         "padded_frame_mse": of_valid * data.num_frames[split] / steps,
     }
+
+
+def mean_table(
+    runs: Sequence[Sequence[Mapping[str, Any]]],
+) -> tuple[list[str], list[list[str]]]:
+    """Makes a table of predictors from the records of each division's seeds.
+
+    The figures are means over the divisions of the speakers, with the deviation over
+    the seeds. A mean says how many utterances without the score it leaves out.
+    """
+    rows = []
+    for name, first in runs[0][0]["results"].items():
+        found = [[record["results"][name] for record in seeds] for seeds in runs]
+        rows.append([name, f"{first['parameters']:,}"])
+        for key in COLUMNS:
+            seeds = zip(*([row[key] for row in of] for of in found), strict=True)
+            cell = spread([statistics.fmean(divisions) for divisions in seeds])
+            every = [row for of in found for row in of]
+            without = sum(r["utterances_without_a_score"].get(key, 0) for r in every)
+            if without:
+                utterances = sum(row["utterances"] for row in every)
+                cell += f" ({without} of {utterances} not scored)"
+            rows[-1].append(cell)
+    return ["test", "parameters", *COLUMNS.values()], rows
+
+
+def draw_scores(
+    out: Path,
+    histories: Mapping[str, Sequence[Mapping[str, float]]],
+    scores: metrics.SpeechScores,
+    untrained: Mapping[str, Callable[[np.ndarray], Any]],
+) -> None:
+    """Draws networks' STOI and PESQ by epoch, beside those of untrained functions."""
+    levels = {name: scores.score(function) for name, function in untrained.items()}
+    for key, title in {"stoi": "STOI", "pesq": "PESQ MOS-LQO"}.items():
+        plot_curves(
+            out / f"curves_{key}.png",
+            {n: [epoch[f"val_{key}"] for epoch in h] for n, h in histories.items()},
+            baselines={name: level[key] for name, level in levels.items()},
+            ylabel=f"validation {title}, {scores.number} utterances",
+        )
+
+
+def draw_spectrograms(out: Path, sounds: Mapping[str, np.ndarray]) -> None:
+    """Draws the spectrograms of sounds below each other."""
+    spectra = {name: audio.log_power(audio.stft(x)) for name, x in sounds.items()}
+    plot_spectrograms(out / "spectrograms.png", spectra)
+
+
+def save_sounds(out: Path, stem: str, sounds: Mapping[str, np.ndarray]) -> None:
+    """Writes sounds to a folder `wav`, scaled by one factor, to keep their ratios."""
+    (out / "wav").mkdir(exist_ok=True)
+    peak = max(1.0, *(float(np.abs(sound).max()) for sound in sounds.values()))
+    for name, sound in sounds.items():
+        path = out / "wav" / f"{stem}_{name}.wav".replace(" ", "-")
+        audio.write_wav(path, sound / peak, audio.SAMPLE_RATE)

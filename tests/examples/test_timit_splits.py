@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from experiments.records import run_record
+from experiments.speech import COLUMNS
 from keras_ortho.files import read_json, write_json
 from tests.data_prep.corpora import write_corpus
 from tests.examples.modules import load_example
@@ -38,7 +39,7 @@ def commands(splits, monkeypatch):
         seed = int(arguments[arguments.index("--seed") + 1])
         record = run_record({"seed": seed, "epochs": 3})
         results = {
-            name: dict.fromkeys(splits.COLUMNS, 0.5)
+            name: dict.fromkeys(COLUMNS, 0.5)
             | {
                 "parameters": 7,
                 "utterances": 10,
@@ -124,28 +125,11 @@ def test_one_split_is_the_corpus_s_own(splits, commands, tmp_path, monkeypatch):
     [
         (["--splits", "0"], "--splits must be positive. Received: 0"),
         (["--seeds", "-1"], "--seeds must be positive. Received: -1"),
-        (["--smoke"], "no --smoke"),
-        (["--records", "x"], "no --records"),
-        (["--records=x"], "no --records"),
     ],
 )
 def test_bad_options(splits, arguments, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         splits.parse(["--corpus", str(tmp_path), "--out", str(tmp_path), *arguments])
-
-
-def test_records_of_another_division_stay(splits, commands, tmp_path, monkeypatch):
-    given = ["--corpus", tmp_path, "--out", tmp_path, "--seeds", 1]
-    start(splits, monkeypatch, *given)
-    with pytest.raises(SystemExit):
-        start(splits, monkeypatch, *given, "--splits", 2)
-    assert len(commands) == 2
-
-
-def test_no_corpus(splits, commands, tmp_path, monkeypatch):
-    with pytest.raises(SystemExit):
-        start(splits, monkeypatch, "--corpus", tmp_path / "none", "--out", tmp_path)
-    assert not commands
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from experiments.denoising import NOISY, mean_over, score, show, tables
+from experiments.denoising import score, show, tables
 from keras_ortho.audio import read_audio
 from keras_ortho.metrics import pesq, segmental_snr_loizou, si_sdr, stoi
 from keras_ortho.tasks.mixtures import Mixture
@@ -33,65 +33,47 @@ def test_scores_are_the_means_over_utterances(mixtures):
         assert noisy.shape == (4, 12000)  # Padded to one length.
         return 2 * noisy
 
-    scores = score(louder, mixtures, "Scoring")
-    assert list(scores) == ["white", "wind"]
-    assert list(scores["wind"]) == ["0", "10"]
-    for noise in ("white", "wind"):
-        for snr in (0.0, 10.0):
-            pairs = [
-                (2 * m.noisy, m.clean)
-                for m in mixtures
-                if (m.noise, m.snr) == (noise, snr)
-            ]
-            expected = {
-                "si_sdr": np.mean([si_sdr(*pair) for pair in pairs]),
-                "segmental_snr": np.mean(
-                    [segmental_snr_loizou(*pair, 8000) for pair in pairs]
-                ),
-                "stoi": np.mean([stoi(*pair, 8000) for pair in pairs]),
-                "pesq_mos_lqo": np.mean([pesq(*pair, 8000) for pair in pairs]),
-                "mixtures": len(pairs),
-                **dict.fromkeys(MISSING, 0),
-            }
-            assert scores[noise][f"{snr:g}"] == pytest.approx(expected, rel=1e-12)
+    rows = score(louder, mixtures, "Scoring")
+    places = [("white", 0.0), ("white", 10.0), ("wind", 0.0), ("wind", 10.0)]
+    assert [(row.pop("noise"), row.pop("snr")) for row in rows] == places
+    for row, place in zip(rows, places, strict=True):
+        pairs = [(2 * m.noisy, m.clean) for m in mixtures if (m.noise, m.snr) == place]
+        expected = {
+            "si_sdr": np.mean([si_sdr(*pair) for pair in pairs]),
+            "segmental_snr": np.mean(
+                [segmental_snr_loizou(*pair, 8000) for pair in pairs]
+            ),
+            "stoi": np.mean([stoi(*pair, 8000) for pair in pairs]),
+            "pesq_mos_lqo": np.mean([pesq(*pair, 8000) for pair in pairs]),
+            "mixtures": 2,
+            **dict.fromkeys(MISSING, 0),
+        }
+        assert row == pytest.approx(expected, rel=1e-12)
 
 
 def test_silent_estimates_are_counted(mixtures):
-    scores = score(np.zeros_like, mixtures, "Scoring")
-    for ratios in scores.values():
-        for figures in ratios.values():
-            assert np.isnan(figures["si_sdr"])
-            assert figures["si_sdr_unscored"] == figures["mixtures"] == 2
-            assert figures["segmental_snr_unscored"] == 0
+    for row in score(np.zeros_like, mixtures, "Scoring"):
+        assert np.isnan(row["si_sdr"])
+        assert row["si_sdr_unscored"] == row["mixtures"] == 2
+        assert row["segmental_snr_unscored"] == 0
 
 
-def figures(value):
-    counts = {"mixtures": 9} | dict.fromkeys(MISSING, 0)
-    return dict.fromkeys(NAMES, value) | counts
-
-
-def run(*values):
+def run(system, seed, *values):
     """Scores at -5, 0 and 5 dB that are those of white noise, and one more of wind."""
-    snrs = ("-5", "0", "5")
-    return {
-        noise: {
-            snr: figures(value + more) for snr, value in zip(snrs, values, strict=True)
-        }
+    counts = {"mixtures": 9} | dict.fromkeys(MISSING, 0)
+    return [
+        {"system": system, "seed": seed, "noise": noise, "snr": snr}
+        | dict.fromkeys(NAMES, value + more)
+        | counts
         for noise, more in (("white", 0.0), ("wind", 1.0))
-    }
-
-
-def test_mean_over_noises_and_seeds():
-    runs = [run(1.0, 2.0, 3.0), run(3.0, 4.0, 5.0)]
-    mean, spread = mean_over(runs, "stoi", "0", ["white", "wind"])
-    assert mean == 3.5
-    assert spread == pytest.approx(np.std([2.5, 4.5], ddof=1))
-    assert mean_over(runs[:1], "stoi", "5", ["wind"]) == (4.0, None)
+        for snr, value in zip((-5.0, 0.0, 5.0), values, strict=True)
+    ]
 
 
 def test_tables():
-    systems = {NOISY: [run(1.0, 2.0, 3.0)], "LSTM": [run(2.0, 3.0, 4.0), run(2, 5, 6)]}
-    text = tables(systems)
+    noisy = run("noisy", "", 1.0, 2.0, 3.0)
+    rows = noisy + run("LSTM", 0, 2.0, 3.0, 4.0) + run("LSTM", 1, 2, 5, 6)
+    text = tables(rows)
     lines = text.splitlines()
     assert lines[:4] == [
         "| at 0 dB, mean over noises, ± over 2 seeds | SI-SDR, dB | SegSNR, dB | STOI "
@@ -115,16 +97,17 @@ def test_tables():
     ]
     assert lines[-1].startswith(r"(\*) No network heard")
     assert sum("by ratio and" in line for line in lines) == 4
-    assert "seeds" not in tables({NOISY: systems[NOISY]})
+    assert "seeds" not in tables(noisy)
     assert "without a score" not in text
-    systems["LSTM"][1]["wind"]["5"]["stoi_unscored"] = 3
+    rows[-1]["stoi_unscored"] = 3
     # Of two kinds of noise, three ratios and two seeds.
-    assert tables(systems).endswith("means: STOI of LSTM: 3 of 108.\n")
+    assert tables(rows).endswith("means: STOI of LSTM: 3 of 108.\n")
 
 
 @pytest.mark.slow
 def test_sounds_and_pictures(mixtures, tmp_path):
-    show(tmp_path, {"half": lambda x: x / 2}, mixtures[:4], "wind")
+    systems = {"noisy": lambda x: x, "half": lambda x: x / 2}
+    show(tmp_path, systems, mixtures[:4], "wind")
     names = {path.name for path in (tmp_path / "wav").iterdir()}
     assert len(names) == 4 * 3
     before, after = (
