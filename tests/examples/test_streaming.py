@@ -23,7 +23,7 @@ from tests.examples.modules import run_example
 
 pytest.importorskip("onnxruntime", reason="needs the extra export")
 pytest.importorskip("onnx", reason="needs the extra export")
-soundfile = pytest.importorskip("soundfile", reason="needs the extra speech")
+pytest.importorskip("soundfile", reason="needs the extra speech")
 
 ROOT = Path(__file__).parents[2]
 
@@ -77,11 +77,6 @@ def test_a_network_as_if_from_a_microphone(tmp_path):
     done = streaming(*piped, input=samples.tobytes())
     assert done.returncode == 0, done.stderr
     np.testing.assert_array_equal(np.load(tmp_path / "pipe/gains.npy"), gains)
-    # Nothing comes in: what came before is kept.
-    done = streaming(*piped, input=b"")
-    assert done.returncode == 2
-    assert done.stderr.endswith(b"must hold a sample. Received: 0 bytes\n")
-    np.testing.assert_array_equal(np.load(tmp_path / "pipe/gains.npy"), gains)
     # Ctrl-C, once more than the pipe holds has been read.
     live = command_of(*piped[:2], "--out", tmp_path / "live")
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -92,7 +87,7 @@ def test_a_network_as_if_from_a_microphone(tmp_path):
     same = 1 + len(samples) // 128
     heard = np.load(tmp_path / "live/gains.npy")
     np.testing.assert_array_equal(heard[:same], gains[:same])
-    # A layer that reads the future has no step, and the other process says so.
+    # A layer that reads the future has no step, and the program says so.
     inputs = keras.Input((None, 129))
     flipped = keras.layers.Bidirectional(ScoRNN(4, return_sequences=True))(inputs)
     keras.Model(inputs, flipped).save(tmp_path / "future.keras")
@@ -104,23 +99,8 @@ def test_a_network_as_if_from_a_microphone(tmp_path):
     assert re.match("streaming.py: .*bidirectional.*Received: ", last)
 
 
-@pytest.mark.parametrize(
-    ("model", "speech", "message"),
-    [
-        ("alone.onnx", "none.wav", "none.wav"),
-        ("none.onnx", "speech.wav", "`model` must be a file. Received: .*none.onnx"),
-        ("alone.onnx", "speech.wav", "alone.npz"),
-        ("best.h5", "speech.wav", "must be a .keras or an .onnx.*Received: .*best.h5"),
-        ("alone.onnx", "stereo.wav", "one channel, not 2.*Received: .*stereo.wav"),
-    ],
-)
-def test_bad_input(model, speech, message, tmp_path, capsys):
-    write_wav(tmp_path / "speech.wav", np.zeros(1000), 8000)
-    soundfile.write(tmp_path / "stereo.wav", np.zeros((1000, 2)), 8000)
-    for name in ("alone.onnx", "best.h5"):
-        (tmp_path / name).write_text("no network")
-    paths = tmp_path / model, tmp_path / speech
+@pytest.mark.parametrize("model", ["none.onnx", "none.keras"])
+def test_no_network(model, tmp_path, capsys):
     with pytest.raises(SystemExit):
-        run_example("streaming", *paths, "--out", tmp_path / "out")
-    assert re.search(message, capsys.readouterr().err)
-    assert not [*tmp_path.glob("out/*")]
+        run_example("streaming", tmp_path / model, "-", "--out", tmp_path / "out")
+    assert str(tmp_path / "none") in capsys.readouterr().err
