@@ -1,7 +1,6 @@
 """Draws the papers' figures of how states and gradients propagate.
 
     python examples/figures.py gradient-norms --out out/figures
-    python examples/figures.py all --out out/figures
 
 gradient-norms  ||dL/dh_t|| of scoRNN and an LSTM on adding, T = 500, at the start and
                 after 300 updates (Helfrich, dissertation, 2020, figure 2.11); minutes
@@ -13,12 +12,11 @@ trajectories    states of two units and their vector field, for plain RNNs, and 
 jacobians       moduli of the eigenvalues of dh_T/dh_0 by T and diffusion, on noise,
                 before training (figure 2 shows trained networks); a minute
 
-Writes a PNG file for each figure, and a JSON file with its numbers.
+Writes the figure as PNG, and its numbers as JSON.
 """
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 import keras
 import numpy as np
@@ -26,7 +24,7 @@ import numpy as np
 from experiments.errors import plain_errors
 from experiments.layers import make_layer, title_of
 from experiments.optimizers import make_optimizer
-from experiments.options import check_seed
+from experiments.options import check_values, new_parser
 from experiments.presets import find
 from experiments.records import run_record
 from keras_ortho import ENRNN, AntisymmetricRNN
@@ -45,37 +43,23 @@ from keras_ortho.tasks import adding
 
 @plain_errors()
 def main() -> None:
-    """Runs the command."""
+    """Draws one of the figures."""
     options = parse()
-    check_seed(options.seed)
     options.out.mkdir(parents=True, exist_ok=True)
-    for name in FIGURES if options.figure == "all" else [options.figure]:
-        print(name)
-        keras.utils.set_random_seed(options.seed)
-        record = run_record(vars(options) | {"figure": name})
-        numbers = FIGURES[name](options.out / f"{name}.png", options)
-        write_json(options.out / f"{name}.json", {**record, "numbers": numbers})
+    keras.utils.set_random_seed(options.seed)
+    record = run_record(vars(options))
+    path = options.out / f"{options.figure}.png"
+    numbers = FIGURES[options.figure](path, options)
+    write_json(path.with_suffix(".json"), {**record, "numbers": numbers})
 
 
 def parse() -> argparse.Namespace:
     """Reads the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add = parser.add_argument
-    add("figure", choices=[*FIGURES, "all"])
-    add("--out", type=Path, required=True, help="folder for the figures")
-    add("--seed", type=int, default=0, help="(0)")
-    add("--smoke", action="store_true", help="try it, with little training")
-    return parser.parse_args()
-
-
-def on_adding(layer: keras.layers.Layer, length: int, rates: Any) -> keras.Model:
-    """Makes a network for the adding problem."""
-    inputs = keras.Input((length, 2))
-    model = keras.Sequential([inputs, layer, keras.layers.Dense(1)])
-    model.compile(make_optimizer(rates), "mse")
-    return model
+    parser = new_parser(__doc__)
+    parser.add_argument("figure", choices=FIGURES)
+    options = parser.parse_args()
+    check_values(options)
+    return options
 
 
 def draw_gradient_norms(path: Path, options: argparse.Namespace) -> dict:
@@ -85,13 +69,15 @@ def draw_gradient_norms(path: Path, options: argparse.Namespace) -> dict:
     x, y = next(iter(task.test))
     norms = {}
     for name in ("scornn", "lstm"):
-        preset = find("adding", name, length=400)
+        preset, title = find("adding", name, length=400), title_of(name)
         layer = make_layer(name, preset.units, preset.arguments)
-        model = on_adding(layer, length, preset.rates)
-        norms[f"{title_of(name)}, start"] = gradient_norms(model, x, y).tolist()
-        model.fit(task.train, shuffle=False, verbose=0)
-        after = gradient_norms(model, x, y).tolist()
-        norms[f"{title_of(name)}, {updates} updates"] = after
+        model = keras.Sequential(
+            [keras.Input((length, 2)), layer, keras.layers.Dense(1)]
+        )
+        model.compile(make_optimizer(preset.rates), "mse")
+        norms[f"{title}, start"] = gradient_norms(model, x, y).tolist()
+        model.fit(task.train, shuffle=False, verbose=2)
+        norms[f"{title}, {updates} updates"] = gradient_norms(model, x, y).tolist()
     plot_gradient_norms(path, norms)
     return norms
 
@@ -100,8 +86,10 @@ def draw_heat_maps(path: Path, options: argparse.Namespace) -> dict:
     """Draws how long each kind of ENRNN unit depends on an input."""
     epochs, size = (1, 500) if options.smoke else (5, 100_000)
     task = adding.load(50, train_size=size, test_size=50, seed=options.seed)
+    layer = ENRNN(24, 16, negative_ones=0.3)
+    model = keras.Sequential([keras.Input((50, 2)), layer, keras.layers.Dense(1)])
     rates = {"others": "rmsprop 1e-3", "recurrent": "rmsprop 1e-4"}
-    model = on_adding(ENRNN(24, 16, negative_ones=0.3), 50, rates)
+    model.compile(make_optimizer(rates), "mse")
     model.fit(task.train, epochs=epochs, shuffle=False, verbose=2)
     x, _ = next(iter(task.test))
     parts = {"short-term units": slice(24, None), "long-term units": slice(0, 24)}
@@ -117,32 +105,30 @@ def draw_trajectories(path: Path, options: argparse.Namespace) -> dict:
     """Draws the trajectories of two units under eight recurrent matrices."""
     random = np.random.default_rng(options.seed)
     cosine, sine = np.cos(0.5), np.sin(0.5)
-    plain = {
+    turning = np.array([[0.0, 2.0], [-2.0, 0.0]])
+    matrices = {
         "plain, Gaussian": random.normal(size=(2, 2)),
         "plain, identity": np.eye(2),
         "plain, Gaussian again": random.normal(size=(2, 2)),
         "plain, orthogonal": np.array([[cosine, -sine], [sine, cosine]]),
-    }
-    turning = np.array([[0.0, 2.0], [-2.0, 0.0]])
-    feedback = {
         "feedback, positive eigenvalues": 2 * np.eye(2),
         "feedback, negative eigenvalues": -2 * np.eye(2),
         "feedback, imaginary eigenvalues": turning,
         "feedback, imaginary with diffusion": turning - 0.1 * np.eye(2),
     }
-    zero: dict[str, Any] = {"bias_initializer": "zeros"}
-    layers: dict[str, keras.layers.Layer] = {}
-    for name, matrix in plain.items():
-        start = keras.initializers.Constant(matrix)
-        layers[name] = keras.layers.SimpleRNN(2, recurrent_initializer=start, **zero)
-    for name, matrix in feedback.items():
-        layers[name] = AntisymmetricRNN(
-            2, recurrent_initializer=matrix, step_size=0.1, antisymmetric=False, **zero
-        )
-    for layer in layers.values():
+    layers = {}
+    for name, matrix in matrices.items():
+        if name.startswith("plain"):
+            start = keras.initializers.Constant(matrix)
+            layer = keras.layers.SimpleRNN(2, recurrent_initializer=start)
+        else:
+            layer = AntisymmetricRNN(
+                2, recurrent_initializer=matrix, step_size=0.1, antisymmetric=False
+            )
         layer.build((None, None, 1))
+        layers[name] = layer
     plot_trajectories(path, layers, num_steps=20 if options.smoke else 200)
-    return {name: matrix.tolist() for name, matrix in {**plain, **feedback}.items()}
+    return {name: matrix.tolist() for name, matrix in matrices.items()}
 
 
 def draw_jacobians(path: Path, options: argparse.Namespace) -> dict:
@@ -150,23 +136,19 @@ def draw_jacobians(path: Path, options: argparse.Namespace) -> dict:
     units, lengths = (6, (5, 10)) if options.smoke else (64, (100, 200, 400, 800))
     random = np.random.default_rng(options.seed)
     x = random.normal(size=(2, lengths[-1], 96)).astype("float32")
-    layers = {"LSTM": keras.layers.LSTM(units)} | {
-        f"AntisymmetricRNN, diffusion {diffusion}": AntisymmetricRNN(
-            units, step_size=0.01, diffusion=diffusion
-        )
-        for diffusion in (0.001, 0.01, 0.1, 1.0, 5.0, 10.0)
-    }
+    layers = {"LSTM": keras.layers.LSTM(units)}
+    for gamma in (0.001, 0.01, 0.1, 1.0, 5.0, 10.0):
+        layer = AntisymmetricRNN(units, step_size=0.01, diffusion=gamma)
+        layers[f"AntisymmetricRNN, diffusion {gamma}"] = layer
     found: dict[str, dict[float, np.ndarray]] = {}
     for name, layer in layers.items():
         model = keras.Sequential([keras.Input((None, 96)), layer])
-        found[name] = {
-            length: np.abs(jacobian_eigenvalues(model, x[:, :length]))
-            for length in lengths
-        }
+        moduli = {n: np.abs(jacobian_eigenvalues(model, x[:, :n])) for n in lengths}
+        found[name] = moduli
     plot_eigenvalue_moduli(path, found)
     return {
-        name: {n: [float(of.mean()), float(of.std())] for n, of in by_length.items()}
-        for name, by_length in found.items()
+        name: {n: [float(of.mean()), float(of.std())] for n, of in moduli.items()}
+        for name, moduli in found.items()
     }
 
 

@@ -6,21 +6,17 @@
 
 Each run is one of the other examples, in its own process. An interrupted run resumes,
 and a finished run is not repeated. Records that came with the checkout count as
-finished; the command begins by saying how many there are. With `--fresh` they are
-retrained, and only the runs in the `--work` folder count as finished. `--out` writes
-the results to another folder. Runs without data are skipped and named.
+finished, unless `--fresh` trains them anew, in the `--work` folder. `--out` writes the
+results to another folder. Runs without data are skipped and named.
 
 DATA holds the folders mnist, ucr, ptb and cifar10, timit with the output of
-`keras-ortho-data`, and timit-corpus with the corpus itself. Writes RESULTS.md, and for
-each of its sections results/SECTION.json with the records of its runs, or for UCR
-results/ucr.csv, and results/SECTION.png; `--report` only writes RESULTS.md and figures.
+`keras-ortho-data`, and timit-corpus with the corpus itself. Writes RESULTS.md, and the
+records and figures of its sections to results/; `--report` only writes these anew.
 
 `quick` takes a few minutes on two cores, and `standard` about a day. `full` adds every
-preset with its paper's training length, on all data, and takes weeks. `--list` runs
-nothing, and lists what is done and what is left. `--only` selects some of the runs.
-`--jobs` executes several at once, each with its share of the cores;
-`--scheduler` executes them on the workers of a Dask cluster. If two commands reach the
-same run, one of them skips it.
+preset with its paper's training length, on all data, and takes weeks. `--only` selects
+some of the runs. `--jobs` executes several at once, each with its share of the cores;
+`--scheduler` executes them on the workers of a Dask cluster.
 """
 
 import argparse
@@ -33,7 +29,6 @@ from experiments.errors import plain_errors
 from experiments.options import SCHEDULER
 from experiments.records import add_record, as_kept, read_record, read_records
 from experiments.report import write_report
-from keras_ortho.checks import check_count
 from keras_ortho.files import replacing
 from keras_ortho.locks import locked
 
@@ -47,13 +42,6 @@ def main() -> None:
     results = options.out / "results"
     runs = [] if options.report else select(options.set, options.only)
     left = {run.name: run for run in runs if not is_done(run, options)}
-    if options.list:
-        for run in runs:
-            record = read_records(results / run.records).get(run.name)
-            text = "to do" if run.has_data(options.data_dir) else f"needs {run.data}"
-            if record and run.name not in left:
-                text = f"recorded at {record['commit']}"
-            print(f"{run.name}: {text}")
     if runs:
         print(
             f"{len(runs) - len(left)} of {len(runs)} runs have their record in "
@@ -61,6 +49,9 @@ def main() -> None:
             flush=True,
         )
     if options.list:
+        for run in runs:
+            text = "to do" if run.has_data(options.data_dir) else f"needs {run.data}"
+            print(f"{run.name}: {text if run.name in left else 'recorded'}")
         return
     results.mkdir(parents=True, exist_ok=True)
     write_report(options.out)
@@ -70,8 +61,20 @@ def main() -> None:
         if run.has_data(options.data_dir)
     }
 
-    def make(run: RunScript, name: str) -> None:
-        carry_out(left[name], run, options)
+    def make(run_script: RunScript, name: str) -> None:
+        """Executes a run, and puts its results in place, the record last."""
+        run, folder = left[name], places[name]
+        # Of two commands that reach the same run, one skips it.
+        with locked(results, f".{name}.lock"):
+            if is_done(run, options):
+                return
+            script = str(HERE / f"{run.script}.py")
+            run_script([script, *run.options(folder, options.data_dir)], folder)
+            for file, result in run.files.items():
+                with replacing(results / result) as aside:
+                    shutil.copyfile(folder / file, aside)
+            made = read_record(folder / run.record)
+            add_record(results / run.records, name, made)
 
     failed = []
     for name, wrong in run_all(make, places, options.jobs, options.scheduler):
@@ -95,21 +98,6 @@ def is_done(run: Run, options: argparse.Namespace) -> bool:
     return made.exists() and as_kept(path, read_record(made)) == record
 
 
-def carry_out(run: Run, make: RunScript, options: argparse.Namespace) -> None:
-    """Executes a run, and puts its results in place, the record last."""
-    results, folder = options.out / "results", options.work / run.name
-    with locked(results, f".{run.name}.lock"):
-        if is_done(run, options):  # Another command has finished it.
-            return
-        script = str(HERE / f"{run.script}.py")
-        make([script, *run.options(folder, options.data_dir)], folder)
-        for file, result in run.files.items():
-            with replacing(results / result) as aside:
-                shutil.copyfile(folder / file, aside)
-        made = read_record(folder / run.record)
-        add_record(results / run.records, run.name, made)
-
-
 def parse() -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(
@@ -126,10 +114,7 @@ def parse() -> argparse.Namespace:
     add("--fresh", action="store_true", help="also repeat what has a record")
     add("--list", action="store_true", help="run nothing, only list what is left to do")
     add("--report", action="store_true", help="run nothing, only report")
-    options = parser.parse_args()
-    if options.jobs is not None:
-        check_count("--jobs", options.jobs)
-    return options
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

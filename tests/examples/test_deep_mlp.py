@@ -48,8 +48,8 @@ def test_a_network_does_not_go_on_with_other_data(tmp_path, capsys):
     labels = tmp_path / "b" / "train-labels-idx1-ubyte.gz"
     content = gzip.decompress(labels.read_bytes())
     labels.write_bytes(gzip.compress(content[:8] + content[:7:-1]))
-    options = ["--models", "linear", "--batch-size", 20, "--valid-size", 20]
-    options += ["--epochs", 1, "--out", tmp_path / "out"]
+    options = ["--models", "linear", "--valid-size", 20, "--epochs", 1]
+    options += ["--out", tmp_path / "out"]
     run_example("deep_mlp", *options, "--data-dir", tmp_path / "a")
     before = (tmp_path / "out" / "run.json").read_bytes()
     with pytest.raises(SystemExit):
