@@ -4,8 +4,8 @@
 
 Backpropagation is truncated to 50 characters, and the state is carried over from one
 stretch to the next. An epoch of ENRNN takes 10 to 20 minutes on two cores; the paper
-(Helfrich, dissertation, 2020, section 2.7) trains for 20. The files in DATA are not
-downloaded: if they are missing, the error says where to get them.
+(Helfrich, dissertation, 2020, section 2.7) trains for 20. If the files in DATA are
+missing, the error says where to get them.
 """
 
 import keras
@@ -62,9 +62,8 @@ def network(
 ) -> keras.Model:
     """Makes the network, from a batch of characters to the logits of the next ones.
 
-    An LSTM or GRU reads the characters through a trained embedding with as many
-    dimensions as the layer has units; other layers read them one-hot. The state is
-    carried over from batch to batch.
+    An LSTM or GRU has a trained embedding with as many dimensions as units; other
+    layers read one-hot characters. The state is carried over from batch to batch.
     """
     inputs = keras.Input(batch_shape=shape, dtype="int32")
     if isinstance(layer, EMBEDDED):

@@ -36,7 +36,7 @@ from keras import ops
 from experiments import speech
 from experiments.denoising import Denoiser, score, show, tables
 from experiments.errors import plain_errors
-from experiments.layers import make_layer, title_of, trained_parameters
+from experiments.layers import title_of, trained_parameters
 from experiments.optimizers import make_optimizer
 from experiments.options import Settings, check_values, settle
 from experiments.records import check_record, digest, run_record
@@ -110,10 +110,7 @@ def main() -> None:
             )
             keras.utils.set_random_seed(seed)
             mean, std = statistics(passes)
-            layer = make_layer(
-                row.model, row.units, row.arguments, return_sequences=True
-            )
-            model = denoiser(layer, mean, std)
+            model = denoiser(speech.layer_of(row), mean, std)
             model.compile(make_optimizer(row.rates, settings.updates), NegativeSISDR())
             entry = speech.describe(row) | {
                 "seed": seed,

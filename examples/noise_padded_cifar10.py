@@ -1,7 +1,7 @@
 r"""CIFAR-10, one row per time step, followed by noise up to 1 000 time steps.
 
     python examples/noise_padded_cifar10.py --model antisymmetric --preset paper \
-        --out out/noise-padded-cifar10
+        --out out/noise-padded
 
 Training images get new noise in each epoch. With `--fixed-noise` they keep theirs, and
 a network may then learn the noise; "controls" in run.json shows how much it did. At

@@ -1,7 +1,6 @@
-r"""MNIST, one pixel per time step, in a fixed random order.
+"""MNIST, one pixel per time step, in a fixed random order.
 
-    python examples/permuted_mnist.py --model scornn --preset paper \
-        --out out/permuted-mnist
+    python examples/permuted_mnist.py --model scornn --preset paper --out out/permuted
 
 An epoch takes two minutes on two cores at n = 170; the papers train for 70 epochs.
 """

@@ -1,7 +1,6 @@
-r"""CIFAR-10, one pixel per time step.
+"""CIFAR-10, one pixel per time step.
 
-    python examples/pixel_cifar10.py --model antisymmetric --preset paper \
-        --out out/pixel-cifar10
+    python examples/pixel_cifar10.py --model antisymmetric --preset paper --out out
 
 At n = 256, an update with the paper's batch size of 128 takes about a second on two
 cores.

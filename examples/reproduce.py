@@ -42,12 +42,8 @@ def main() -> None:
     results = options.out / "results"
     runs = [] if options.report else select(options.set, options.only)
     left = {run.name: run for run in runs if not is_done(run, options)}
-    if runs:
-        print(
-            f"{len(runs) - len(left)} of {len(runs)} runs have their record in "
-            f"{results}; --fresh trains them anew, --out FOLDER leaves these alone.",
-            flush=True,
-        )
+    done = f"{len(runs) - len(left)} of {len(runs)} runs have their record in {results}"
+    print(f"{done}; --fresh trains them anew, --out FOLDER leaves these alone.")
     if options.list:
         for run in runs:
             text = "to do" if run.has_data(options.data_dir) else f"needs {run.data}"

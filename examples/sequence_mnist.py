@@ -1,7 +1,6 @@
-r"""MNIST, one row (28 time steps) or a quarter of a row (112) per time step.
+"""MNIST, one row (28 time steps) or a quarter of a row (112) per time step.
 
-    python examples/sequence_mnist.py --model svdrnn --preset paper \
-        --out out/sequence-mnist
+    python examples/sequence_mnist.py --model svdrnn --preset paper --out out/rows
 
 An epoch takes seconds on two cores.
 """

@@ -1,13 +1,11 @@
-r"""Prediction of the next frame of speech by one network, as in `timit.py`.
+"""Prediction of the next frame of speech by one network, as in `timit.py`.
 
-    keras-ortho-data /path/to/TIMIT out/timit/records
-    python examples/speech.py --model scornn --data-dir out/timit/records --epochs 40 \
-        --out out/speech
+    keras-ortho-data /path/to/TIMIT records
+    python examples/speech.py --data-dir records --epochs 40 --out out/speech
 
-The network is that of `timit.py`, which corrects the linear prediction from the last
-two frames. You choose its layer, learning rates and size, so that you can compare a
-layer of your own with the others, and settings with each other. `timit.py` compares
-networks of equal size, and resynthesizes and scores the speech.
+The network corrects the linear prediction from the last two frames. You choose its
+layer, learning rates and size. `timit.py` compares networks of equal size, and
+resynthesizes and scores the speech.
 """
 
 import keras
@@ -47,13 +45,8 @@ def main(settings: Settings) -> None:
         weighted_metrics=[ValidFrameMSE()],
         jit_compile=settings.jit_compile or "auto",
     )
-    task = Task(
-        data.train,
-        data.valid,
-        data.test,
-        data.passes,
-        baseline=errors(linear, data, "valid")["valid_frame_mse"],
-    )
+    baseline = errors(linear, data, "valid")["valid_frame_mse"]
+    task = Task(data.train, data.valid, data.test, data.passes, baseline=baseline)
     fit(
         model,
         task,

@@ -28,7 +28,7 @@ import numpy as np
 
 from experiments import linear_prediction, presets, smoke, speech
 from experiments.errors import plain_errors
-from experiments.layers import make_layer, title_of, trained_parameters
+from experiments.layers import title_of, trained_parameters
 from experiments.optimizers import make_optimizer
 from experiments.options import Settings, check_values, read_units, settle
 from experiments.records import check_record, run_record
@@ -94,7 +94,7 @@ def main() -> None:
     for row in rows:
         # The weights do not depend on the models before it.
         keras.utils.set_random_seed(settings.seed)
-        layer = make_layer(row.model, row.units, row.arguments, return_sequences=True)
+        layer = speech.layer_of(row)
         model = of_decibels(layer, data) if raw else speech.correction(layer, linear[1])
         model.compile(
             make_optimizer(row.rates, len(data.train)),

@@ -1,7 +1,6 @@
-r"""Classification of time series from the UCR archive.
+"""Classification of time series from the UCR archive.
 
-    python examples/ucr.py --model svdrnn --preset paper --name ECG200 \
-        --data-dir UCRArchive_2018 --out out/ucr
+    python examples/ucr.py --model svdrnn --name ECG200 --data-dir UCR --out out/ucr
 
 Each data set takes seconds to minutes on two cores.
 """

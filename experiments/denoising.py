@@ -94,18 +94,6 @@ def tables(rows: Sequence[Row]) -> str:
         lines += ["", *lay_out([at, *marked], [(name, middle, [n]) for n in noises])]
     if set(noises) & set(UNHEARD):
         lines += ["", "(\\*) No network heard this kind of noise in its training."]
-    missing = []
-    for name, (title, _) in SCORES.items():
-        for system in systems:
-            own = [row for row in rows if row["system"] == system]
-            count, total = (
-                sum(row[key] for row in own) for key in (f"{name}_unscored", "mixtures")
-            )
-            if count:
-                missing.append(f"{title.split(',')[0]} of {system}: {count} of {total}")
-    if missing:
-        counts = "; ".join(missing)
-        lines += ["", f"Silent or short, without a score, not in the means: {counts}."]
     return "\n".join(lines) + "\n"
 
 
@@ -113,13 +101,21 @@ def _cell(
     rows: Sequence[Row], system: str, name: str, snr: float, noises: Sequence[str]
 ) -> str:
     """Averages a score over kinds of noise, with its deviation over seeds."""
-    by_seed: dict[Any, list[float]] = {}
-    for row in rows:
-        if row["system"] == system and row["snr"] == snr and row["noise"] in noises:
-            by_seed.setdefault(row["seed"], []).append(row[name])
-    means, digits = [np.mean(of) for of in by_seed.values()], SCORES[name][1]
-    figures = [np.mean(means), *([np.std(means, ddof=1)] if len(means) > 1 else [])]
-    return " ± ".join(f"{figure:.{digits}f}" for figure in figures)
+    own = [
+        row
+        for row in rows
+        if row["system"] == system and row["snr"] == snr and row["noise"] in noises
+    ]
+    by_seed = groupby(own, key=lambda row: row["seed"])
+    means = [np.mean([row[name] for row in of_seed]) for _, of_seed in by_seed]
+    digits = SCORES[name][1]
+    cell = f"{np.mean(means):.{digits}f}"
+    if len(means) > 1:
+        cell += f" ± {np.std(means, ddof=1):.{digits}f}"
+    if missing := sum(row[f"{name}_unscored"] for row in own):
+        # Silent or short, and not in the means.
+        cell += f" ({missing} of {sum(row['mixtures'] for row in own)} not scored)"
+    return cell
 
 
 def show(

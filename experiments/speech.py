@@ -23,8 +23,7 @@ from keras_ortho.diagnostics import plot_curves, plot_spectrograms
 from keras_ortho.parametrizations import GivensOrthogonal
 from keras_ortho.tasks.timit import Timit
 
-# Features per frame that the layer in the middle of `correction` reads, and units of
-# the dense layer that follows it.
+# Features that the layer in `correction` reads, and units of the layer behind it.
 CHANNELS = 128
 LINEAR_2 = "linear, 2 frames"
 COLUMNS = {
@@ -36,6 +35,7 @@ COLUMNS = {
     "pesq_mos_lqo": "PESQ MOS-LQO",
     "pesq_raw": "PESQ P.862",
 }
+# In ENRNN, all of D is -1 and there is no coupling, as in its paper.
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "scornn": {"negative_ones": 0.1},
     "enrnn": {"negative_ones": 1.0, "coupling": False},
@@ -59,14 +59,9 @@ def speech_parser(description: str) -> argparse.ArgumentParser:
     parser = new_parser(description)
     add = parser.add_argument
     add("--records", type=Path, help="folder that `keras-ortho-data` wrote")
-    add(
-        "--models",
-        nargs="+",
-        type=read_model,
-        metavar="MODEL",
-        help=f"some of {', '.join(layers.LAYERS)}, or layers or cells of your own: "
-        "package.module:Name, file.py:Name",
-    )
+    models = f"some of {', '.join(layers.LAYERS)}, or package.module:Name or "
+    models += "file.py:Name of layers or cells of your own"
+    add("--models", nargs="+", type=read_model, metavar="MODEL", help=models)
     add("--epochs", type=int, help="passes over the training data")
     add("--batch-size", type=int, help="utterances in a batch")
     return parser
@@ -78,10 +73,7 @@ def matched_rows(
     """Makes settings of networks with as many parameters as that of a scoRNN.
 
     Their layer reads `width` numbers, and a dense layer with `width` outputs follows.
-    The free parameters of the recurrent matrix have Adam at a tenth of the others'
-    rate, or, in the full-capacity uRNN, descent along the unitary matrices. In ENRNN,
-    all of D is -1 and there is no coupling, as in its paper. With `raw`, the rates are
-    those of the network on raw decibels.
+    With `raw`, the rates are those of the network on raw decibels.
     """
 
     def parameters(model: str, units: Units) -> int:
@@ -105,17 +97,20 @@ def matched_rows(
 
 
 def _rates(model: str, raw: bool) -> dict[str, str]:
-    part = layers.parts_of(model)[-1:]
-    own = {"unitary": "stiefel 0.001"}
+    parts = layers.parts_of(model)
+    others, own = (f"adam {r} clipnorm 1 decay 0.97" for r in ("0.001", "0.0001"))
     if raw:
-        stock = model in ("lstm", "gru", "rnn", "irnn")
-        others = "adam 0.001 clip 1" if stock else "adam 0.001"
+        others = "adam 0.001" if parts else "adam 0.001 clip 1"
         # ENRNN's authors use Adam in all their experiments with speech and text.
-        own["recurrent"] = "adam 0.0001" if model == "enrnn" else "rmsprop 0.001"
-    else:
-        others = "adam 0.001 clipnorm 1 decay 0.97"
-        own["recurrent"] = "adam 0.0001 clipnorm 1 decay 0.97"
-    return {"others": others} | {name: own[name] for name in part}
+        own = "adam 0.0001" if model == "enrnn" else "rmsprop 0.001"
+    if "unitary" in parts:
+        return {"others": others, "unitary": "stiefel 0.001"}
+    return {"others": others, "recurrent": own} if parts else {"others": others}
+
+
+def layer_of(row: Preset) -> keras.layers.Layer:
+    """Makes the layer that a network has in its middle."""
+    return make_layer(row.model, row.units, row.arguments, return_sequences=True)
 
 
 def describe(row: Preset) -> dict[str, Any]:
@@ -132,8 +127,8 @@ def folder_of(model: str) -> str:
 def correction(layer: keras.layers.Layer, linear: LinearPrediction) -> keras.Model:
     """Makes the network that corrects a linear prediction of the next frame.
 
-    Inputs and outputs are in dB; the network works in standardized units. The linear
-    prediction is not trained, and the correction starts at zero.
+    Inputs and outputs are in dB, all between is standardized. The linear prediction is
+    not trained, and the correction starts at zero.
     """
     statistics = {"mean": linear.mean, "variance": linear.std**2}
     frames = keras.Input((None, NUM_BINS))
@@ -158,8 +153,7 @@ def correction(layer: keras.layers.Layer, linear: LinearPrediction) -> keras.Mod
 def inputs(frames: np.ndarray, swapped: bool = False) -> np.ndarray:
     """Returns what a network reads to predict frames 1, 2, ... of an utterance.
 
-    A network that was trained with `swapped` targets reads the very frames that it
-    should predict, and silence after them.
+    With `swapped` targets, these are the frames to predict, and silence after them.
     """
     if not swapped:
         return frames
@@ -190,8 +184,8 @@ def mean_table(
 ) -> tuple[list[str], list[list[str]]]:
     """Makes a table of predictors from the records of each division's seeds.
 
-    The figures are means over the divisions of the speakers, with the deviation over
-    the seeds. A mean says how many utterances without the score it leaves out.
+    The figures are means over the divisions, with the deviation over the seeds. A mean
+    says how many utterances it leaves out that have no such score.
     """
     rows = []
     for name, first in runs[0][0]["results"].items():

@@ -8,8 +8,8 @@ import keras
 import numpy as np
 import pytest
 
-from experiments.layers import make_layer, trained_parameters
-from experiments.speech import matched_rows
+from experiments.layers import trained_parameters
+from experiments.speech import layer_of, matched_rows
 from keras_ortho.audio import istft, log_power, read_audio, stft, write_wav
 from tests.examples.modules import load_example, run_example, start_example
 
@@ -25,18 +25,13 @@ def run(*arguments):
     return done.stdout, done.stderr
 
 
-def network_of(denoise, row, mean, std):
-    layer = make_layer(row.model, row.units, row.arguments, return_sequences=True)
-    return denoise.denoiser(layer, mean, std)
-
-
 @pytest.mark.parametrize("model", ["scornn", "lstm"])
 def test_network_is_a_gain_on_the_pipelines_transform(denoise, model):
     random = np.random.default_rng(0)
     mean, std = random.normal(-10, 5, 129), random.uniform(5, 15, 129)
     (row,) = matched_rows([model], 16)
     keras.utils.set_random_seed(0)
-    network = network_of(denoise, row, mean, std)
+    network = denoise.denoiser(layer_of(row), mean, std)
     noisy = 0.1 * random.normal(size=(2, 3000)).astype("float32")
     found = network.predict(noisy, verbose=0)
     gain = network.get_layer("gain")
@@ -56,7 +51,7 @@ def test_network_is_a_gain_on_the_pipelines_transform(denoise, model):
 
 def test_networks_have_as_many_parameters(denoise):
     counts = [
-        trained_parameters(network_of(denoise, row, np.zeros(129), np.ones(129)))
+        trained_parameters(denoise.denoiser(layer_of(row), np.zeros(129), np.ones(129)))
         for row in matched_rows(["scornn", "goru", "goru-paper", "lstm"], 128)
     ]
     assert max(counts) < 1.02 * min(counts)
