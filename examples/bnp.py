@@ -55,11 +55,9 @@ def main() -> None:
                     keras.losses.SparseCategoricalCrossentropy(from_logits=True),
                     weighted_metrics=[ErrorRate()],
                 )
-                name = f"{kind}-{size}-{rate}"
-                own = {"model": kind, "batch": size, "rate": rate}
-                figures = fit_rival(model, task, settings, name, own)
                 own = {"model": kind, "batch_size": size, "rate": rate}
-                results.append(own | figures)
+                name = f"{kind}-{size}-{rate}"
+                results.append(own | fit_rival(model, task, settings, name, own))
 
     chosen = [
         max(rates, key=itemgetter("validation_accuracy"))

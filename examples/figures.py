@@ -140,11 +140,11 @@ def draw_jacobians(path: Path, options: argparse.Namespace) -> dict:
     for gamma in (0.001, 0.01, 0.1, 1.0, 5.0, 10.0):
         layer = AntisymmetricRNN(units, step_size=0.01, diffusion=gamma)
         layers[f"AntisymmetricRNN, diffusion {gamma}"] = layer
-    found: dict[str, dict[float, np.ndarray]] = {}
+    found: dict[str, dict[float, np.ndarray]] = {name: {} for name in layers}
     for name, layer in layers.items():
         model = keras.Sequential([keras.Input((None, 96)), layer])
-        moduli = {n: np.abs(jacobian_eigenvalues(model, x[:, :n])) for n in lengths}
-        found[name] = moduli
+        for length in lengths:
+            found[name][length] = np.abs(jacobian_eigenvalues(model, x[:, :length]))
     plot_eigenvalue_moduli(path, found)
     return {
         name: {n: [float(of.mean()), float(of.std())] for n, of in moduli.items()}

@@ -21,7 +21,7 @@ networks take 7 minutes on one core; on all of TIMIT, an epoch takes 40 times as
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import keras
 import numpy as np
@@ -83,11 +83,11 @@ def main() -> None:
     for name, map in zip((LINEAR_1, LINEAR_2), linear, strict=True):
         results[name]["penalty"] = map.penalty
 
-    # Few utterances, if their scores do not choose the epoch.
-    few, mode = (8, "min") if settings.best_by == ERROR else (None, "max")
+    monitor, by_error = f"val_{settings.best_by}", settings.best_by == ERROR
+    mode: Literal["min", "max"] = "min" if by_error else "max"
     scores = metrics.SpeechScores(
         timit.utterances(records, "valid"),
-        number=few,
+        number=8 if by_error else None,  # If scores choose the epoch, all.
         features=lambda x: speech.inputs(audio.log_power(audio.stft(x)), swapped),
     )
     histories = {}
@@ -103,12 +103,13 @@ def main() -> None:
         )
         name, parameters = title_of(row.model), trained_parameters(model)
         print(f"\n{name}: {parameters:,} trained parameters")
-        monitor, described = f"val_{settings.best_by}", speech.describe(row)
+        described = speech.describe(row)
+        epochs: Any = settings.epochs or row.epochs
         history = train(
             model,
             data.passes,
             out / speech.folder_of(row.model),
-            epochs=settings.epochs or row.epochs,
+            epochs=epochs,
             validation_data=data.valid,
             monitor=monitor,
             mode=mode,

@@ -44,7 +44,8 @@ def main() -> None:
     options, others = parse()
     out, count = options.out, options.splits
     check_record(out, RECORD, "runs", [TABLE])
-    runs, parts = [], []
+    runs: list[list[dict[str, Any]]] = []
+    parts = []
     for split in range(count):
         folder = out / f"split-{split}"
         records, mode = str(folder / "records"), "auto" if count == 1 else "speakers"

@@ -54,7 +54,7 @@ def fit(
 
     def moments(batches: Any) -> np.ndarray:
         """Returns the mean products of all pairs of inputs, a constant 1, targets."""
-        total, count = 0.0, 0
+        total, count = np.zeros(()), 0
         for x, y, weight in batches:
             inputs, targets = ((np.asarray(a) - data.mean) / std for a in (x, y))
             ones = np.ones((*inputs.shape[:2], 1))
