@@ -152,7 +152,10 @@ def main() -> None:
         "mixtures": len(test),
     }
     write_json(out / RESULTS, record | {"models": models})
-    with replacing(out / SCORES) as aside, aside.open("w", newline="") as file:
+    with (
+        replacing(out / SCORES) as aside,
+        aside.open("w", encoding="utf-8", newline="") as file,
+    ):
         writer = csv.DictWriter(file, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(
