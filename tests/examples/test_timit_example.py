@@ -70,7 +70,7 @@ def test_smoke(tmp_path):
     assert "Received: seed=1 (the run has 0)" in refused.stderr
 
 
-def test_the_table_says_what_is_not_in_a_mean(timit):
+def test_the_table_says_what_is_not_in_a_mean():
     row = dict.fromkeys(speech.COLUMNS, 1.23456) | {"parameters": 1234}
     row |= {"utterances": 16, "stoi": float("nan")}
     row["utterances_without_a_score"] = {"segmental_snr": 0, "pesq_raw": 3, "stoi": 16}
