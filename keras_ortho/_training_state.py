@@ -13,7 +13,7 @@ import keras
 from keras.callbacks import EarlyStopping, SwapEMAWeights
 
 from keras_ortho.backend.processes import copy_from_first, process_count
-from keras_ortho.files import read_json, replacing, write_json
+from keras_ortho.files import naming, read_json, replacing, write_json
 
 SETTINGS, STATE = "settings.json", "state.weights.h5"
 MODEL, HISTORY = "best.keras", "history.csv"
@@ -23,16 +23,14 @@ POSITION = "position"
 def best_epoch(figures: Sequence[float], mode: str = "min") -> int:
     """Returns the index of the epoch that `train` considers the best.
 
-    It is the epoch with the lowest value, or with the highest. If several epochs share
-    that value, as is common for error rates on few examples, it is the last of them,
-    which was trained longest.
+    If several epochs share the best value, it is the last of them, trained longest.
 
     Args:
         figures: One value for each epoch. Values that are not finite are ignored.
         mode: `"min"` if lower is better, otherwise `"max"`. Default: `"min"`.
 
     Returns:
-        The index of the epoch, counting from 0.
+        The index, from 0 on, of the epoch.
 
     Raises:
         ValueError: If no value is finite.
@@ -60,10 +58,9 @@ class Averages(SwapEMAWeights):
 class TrainingState(keras.callbacks.Callback):
     """The last callback: saves the run, with the position in the data and the seeds.
 
-    Keras's `BackupAndRestore` writes weights and epoch one after the other, so that a
-    run killed in between trains an epoch twice, and knows no seeds, history or best
-    epoch. Here, one file holds everything but the weights of the best epoch, whose file
-    has the number of the epoch in its name.
+    `BackupAndRestore` writes weights and epoch one after the other: a run killed in
+    between trains an epoch twice. Here, one file holds everything but the weights of
+    the best epoch, whose file has the number of the epoch in its name.
     """
 
     def __init__(
@@ -91,14 +88,12 @@ class TrainingState(keras.callbacks.Callback):
         settings = json.loads(json.dumps(settings))
         names = (SETTINGS, STATE, MODEL, HISTORY)
         found = [name for name in names if (self.folder / name).exists()]
-        try:
-            before = read_json(path, ["monitor"]) if found else settings
-        except (OSError, ValueError) as error:
+        if found and SETTINGS not in found:
             raise ValueError(
                 "`folder` must contain a run of `train`, or no file with the name of "
-                f"one that `train` writes. Received: {self.folder}, which holds "
-                f"{', '.join(found)}"
-            ) from error
+                f"one that `train` writes. Received: {self.folder} with {found}"
+            )
+        before = read_json(path, ["monitor"]) if found else settings
         if STATE not in found:
             before = settings
             write_json(path, settings)
@@ -117,12 +112,6 @@ class TrainingState(keras.callbacks.Callback):
             for aside in self.folder.glob(f"tmp-*-{name}"):
                 aside.unlink()
 
-    def show_progress(self, epochs: int) -> None:
-        """Shows a progress bar over the epochs."""
-        self.bar = keras.utils.Progbar(
-            epochs, unit_name="epoch", stateful_metrics=["loss", self.monitor]
-        )
-
     def restore(self) -> None:
         """Restores the state in the folder of the first process, if there is one."""
         path = self.folder / STATE
@@ -130,17 +119,12 @@ class TrainingState(keras.callbacks.Callback):
             copy_from_first([path, *self._bests()], self.folder)
         if not path.exists():
             return
-        try:
+        with naming(path):
             self.model.load_weights(path)
             with h5py.File(path) as file:
                 position = json.loads(file[POSITION][()])
             for variable, value in zip(self.seeds(), position["seeds"], strict=True):
                 variable.assign(value)
-        except Exception as error:  # HDF5 and Keras raise errors of all kinds.
-            raise ValueError(
-                f"`folder` must contain a run that can be resumed: {path} cannot be "
-                f"read: {error}. Received: {self.folder}"
-            ) from error
         self.history, self.batches = position["history"], position["batches"]
         self.stopped_early = position["stopped_early"]
 
@@ -242,7 +226,6 @@ def _numbers(figures: Mapping[str, Any]) -> dict[str, float]:
     found: dict[str, float] = {}
     for name, value in figures.items():
         value = keras.ops.convert_to_numpy(value)
-        entries = enumerate(value.ravel()) if value.ndim else ()
-        scalar = {} if value.ndim else {name: float(value)}
-        found |= scalar | {f"{name}_{place}": float(each) for place, each in entries}
+        for place, entry in enumerate(value.ravel()):
+            found[f"{name}_{place}" if value.ndim else name] = float(entry)
     return found

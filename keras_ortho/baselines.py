@@ -31,8 +31,7 @@ def rnn(
         **kwargs: Arguments of `keras.layers.SimpleRNN`.
 
     Returns:
-        The layer, wrapped in a `keras_ortho.layers.TrainedInitialState` if the initial
-        state is trained.
+        The layer, within a `TrainedInitialState` if the initial state is trained.
 
     Example:
     >>> layer = rnn(32, activation="leaky_relu", trainable_initial_state=True)
@@ -98,11 +97,10 @@ def lstm(
 ) -> keras.layers.Layer:
     """Creates an LSTM layer whose forget gates start with a given bias.
 
-    The papers select it from -4, ..., 4 for each task. It is then trained.
-
     Args:
         units: Number of units.
-        forget_bias: Initial bias of the forget gates, a finite number. Default: 1.
+        forget_bias: Initial bias of the forget gates; in the papers from -4, ..., 4.
+            Default: 1.
         trainable_initial_state: As for `rnn`. Default: `False`.
         **kwargs: Arguments of `keras.layers.LSTM`, except `bias_initializer` and
             `unit_forget_bias`, which this function sets.
@@ -118,12 +116,8 @@ def lstm(
     [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html)
     """
     forget_bias = checks.check_finite("forget_bias", forget_bias)
-    layer = keras.layers.LSTM(
-        units,
-        unit_forget_bias=False,
-        bias_initializer=ForgetBias(forget_bias),
-        **kwargs,
-    )
+    start = {"unit_forget_bias": False, "bias_initializer": ForgetBias(forget_bias)}
+    layer = keras.layers.LSTM(units, **start, **kwargs)
     if trainable_initial_state:
         return TrainedInitialState(layer, "state_uniform")
     return layer
@@ -142,9 +136,6 @@ def num_parameters(kind: str, units: int, features: int, outputs: int = 0) -> in
         `n^2 + (m + 1) n` for a simple RNN, `3 n^2 + (3 m + 6) n` for a GRU, `4 n^2 +
         (4 m + 4) n` for an LSTM, plus `(n + 1) p`.
 
-    Raises:
-        ValueError: If `kind` is unknown, or a number is not positive.
-
     Example:
     >>> num_parameters("lstm", 128, features=1, outputs=10)
     67850
@@ -158,17 +149,16 @@ def num_parameters(kind: str, units: int, features: int, outputs: int = 0) -> in
 
 
 def matched_units(kind: str, parameters: int, features: int, outputs: int = 0) -> int:
-    """Finds the number of units that gives about a given number of parameters.
+    """Finds the number of units for which `num_parameters` is closest to a target.
 
     Args:
-        kind: `"simple_rnn"`, `"gru"` or `"lstm"`, with default settings.
+        kind: As for `num_parameters`.
         parameters: Target number of parameters.
-        features: Number of inputs.
+        features: As for `num_parameters`.
         outputs: As for `num_parameters`. Default: 0.
 
     Returns:
-        The number of units, at least 1, for which `num_parameters` is closest to
-        `parameters`.
+        The number of units, at least 1.
 
     Example:
     >>> matched_units("lstm", 83_121, features=129, outputs=129)

@@ -57,10 +57,6 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 def read_bytes(path: str | os.PathLike[str], largest: int) -> bytes:
     """Reads a whole file of at most `largest` bytes."""
     status = os.stat(path)
-    if stat.S_ISDIR(status.st_mode):
-        raise IsADirectoryError(
-            f"The path must be that of a file. Received: {os.fspath(path)}"
-        )
     if not stat.S_ISREG(status.st_mode):  # Opening a pipe would wait for its other end.
         raise ValueError(
             f"The path must be that of a regular file. Received: {os.fspath(path)}"

@@ -19,8 +19,7 @@ class BitsPerCharacter(keras.metrics.SparseCategoricalCrossentropy):
 
     Args:
         from_logits: Whether the outputs are logits, not probabilities. Default: `True`.
-        name: Name of the metric. Default: `"bits_per_character"`.
-        dtype: The dtype to compute in. Default: `None`, Keras's `floatx`.
+        name, dtype: As for Keras's metrics.
 
     Example:
     >>> metric = BitsPerCharacter()
@@ -40,12 +39,9 @@ class BitsPerCharacter(keras.metrics.SparseCategoricalCrossentropy):
     def update_state(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> None:
-        """Adds a batch.
+        """Adds characters `(batch, time)` and outputs `(batch, time, classes)`.
 
-        Args:
-            y_true: The characters, integers of shape `(batch, time)`.
-            y_pred: Tensor of shape `(batch, time, classes)`, possibly with a mask.
-            sample_weight: Weights, `(batch, time)` or `(batch,)`. Default: `None`.
+        Weights are `(batch, time)` or `(batch,)`; a mask of the outputs counts, too.
         """
         y_pred = ops.convert_to_tensor(y_pred)
         weights = ops.ones_like(y_pred[..., 0], dtype=self.dtype)
@@ -78,8 +74,7 @@ class ErrorRate(keras.metrics.SparseCategoricalAccuracy):
     It is finite even if the outputs of a network are not.
 
     Args:
-        name: Name of the metric. Default: `"error_rate"`.
-        dtype: The dtype to compute in. Default: `None`, Keras's `floatx`.
+        name, dtype: As for Keras's metrics.
 
     Example:
     >>> metric = ErrorRate()
@@ -105,8 +100,7 @@ class ValidFrameMSE(keras.metrics.MeanSquaredError):
     weights.
 
     Args:
-        name: Name of the metric. Default: `"valid_frame_mse"`.
-        dtype: The dtype to compute in. Default: `None`, Keras's `floatx`.
+        name, dtype: As for Keras's metrics.
 
     Example:
     >>> metric = ValidFrameMSE()
@@ -133,8 +127,7 @@ class PaddedFrameMSE(keras.metrics.Mean):
     Pass it to `compile` in `weighted_metrics`, as `ValidFrameMSE`.
 
     Args:
-        name: Name of the metric. Default: `"padded_frame_mse"`.
-        dtype: The dtype to compute in. Default: `None`, Keras's `floatx`.
+        name, dtype: As for Keras's metrics.
 
     Example:
     >>> metric = PaddedFrameMSE()

@@ -75,8 +75,7 @@ class ValidFrameMSE(_FrameMSE):
     the batch means; `keras_ortho.metrics.ValidFrameMSE` is the mean over all frames.
 
     Args:
-        name: Name of the loss. Default: `"valid_frame_mse"`.
-        dtype: Dtype of the computation. Default: `None`, Keras's `floatx`.
+        name, dtype: As for Keras's losses.
 
     Call arguments:
         y_true: Targets of shape `[batch, time, bins]`.
@@ -102,8 +101,7 @@ class PaddedFrameMSE(_FrameMSE):
     split. The arguments are those of `ValidFrameMSE`.
 
     Args:
-        name: Name of the loss. Default: `"padded_frame_mse"`.
-        dtype: Dtype of the computation. Default: `None`, Keras's `floatx`.
+        name, dtype: As for Keras's losses.
 
     Example:
     >>> y_true, y_pred = np.zeros((1, 4, 2)), np.full((1, 4, 2), 3.0)
@@ -123,14 +121,12 @@ class NegativeSISDR(keras.losses.Loss):
     """Negative scale-invariant signal-to-distortion ratio of waveforms, in dB.
 
     The loss is the mean over the waveforms of a batch that contain a valid sample.
-    Energies 120 dB below that of the reference count as silence, as do errors 120 dB
-    below the prediction: the loss is never below -120 dB, and its gradient is finite.
+    Energies 120 dB below the reference's count as silence, as do errors 120 dB below
+    the prediction: the loss is at least -120 dB, and its gradient is finite.
 
     Args:
         zero_mean: Whether to subtract the means first. Default: `False`.
-        name: Name of the loss. Default: `"negative_si_sdr"`.
-        dtype: Dtype of the computation, at least float32. Default: `None`, Keras's
-            `floatx`.
+        name, dtype: As for Keras's losses. It computes at least in float32.
 
     Call arguments:
         y_true: References of shape `[batch, samples]`.

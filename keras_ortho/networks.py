@@ -17,14 +17,12 @@ BNP_KINDS = ("plain", "batch-norm", "bnp")
 def norm_preserving_center(negative_slope: float) -> float:
     """Returns the singular value at which deep leaky-ReLU networks preserve norms.
 
-    Leaky ReLU with slope `a` keeps the fraction `(1 + a^2) / 2` of the squared norm, if
-    numbers are as often negative as positive.
-
     Args:
         negative_slope: The slope `a`, at least 0.
 
     Returns:
-        `sqrt(2 / (1 + a^2))`.
+        `sqrt(2 / (1 + a^2))`: leaky ReLU keeps `(1 + a^2) / 2` of the squared norm of
+        numbers as often negative as positive.
 
     Example:
     >>> norm_preserving_center(1.0)
@@ -52,24 +50,19 @@ def mlp(
     layers from `width` to `width` units, all with leaky ReLU, and a dense layer of
     logits. In the residual kinds, two layers form a block, whose input is added before
     its last leaky ReLU; an odd last layer is a block by itself. In the SVD kinds, all
-    but the logits are `SVDDense` layers, for which the paper states neither the margin
-    nor the center of the singular values. The default center preserves the norm.
+    but the logits are `SVDDense` layers, whose singular values the paper leaves open.
 
     Args:
         kind: `"mlp"`, `"resnet"`, `"svdmlp"` or `"svdresnet"`.
-        layers: Number of layers between the input layer and the logits; in the paper
-            30 to 100.
-        width: Number of units of these layers and of the input layer; in the paper 32
-            or 128.
+        layers: Number of layers between input layer and logits; in the paper 30 to 100.
+        width: Number of their units; in the paper 32 or 128.
         input_shape: Shape of an example, which is flattened. Default: `(784,)`.
         num_classes: Number of logits. Default: 10.
         negative_slope: Slope of leaky ReLU for negative inputs. Default: 0.1.
-        reflections: Number of reflectors on each side of an SVD kernel. Default:
-            `None`, as many as units.
-        spectral_margin: Maximum distance of singular values from the center. Default:
-            0.5.
-        spectral_center: Center of the singular values. Default: `None`, 0.5 in the
-            svdResNet, otherwise `norm_preserving_center(negative_slope)`.
+        reflections: As for `SVDDense`. Default: `None`, as many as units.
+        spectral_margin: As for `SVDDense`. Default: 0.5.
+        spectral_center: As for `SVDDense`. Default: `None`, 0.5 in the svdResNet,
+            otherwise `norm_preserving_center(negative_slope)`.
 
     Returns:
         An uncompiled model.

@@ -47,10 +47,9 @@ def train(
     The model, its optimizer, the state of its dropout and the history are saved from
     time to time. When called again with the same arguments, the function resumes with
     the next batch and reaches the same weights as an uninterrupted run. A run that is
-    finished, or that a `keras.callbacks.EarlyStopping` in `callbacks` has ended, is
-    only loaded; one that another callback has stopped continues. At the end, the model
-    has the weights of the best epoch. If an optimizer averages the weights (`use_ema`),
-    validation and the result use the averages.
+    finished, or that an `EarlyStopping` in `callbacks` has ended, is only loaded. At
+    the end, the model has the weights of the best epoch. If an optimizer averages the
+    weights (`use_ema`), validation and the result use the averages.
 
     With several devices, each gets its part of every batch. Several processes all call
     this function with the whole data; only the first one uses the folder.
@@ -59,10 +58,9 @@ def train(
         model: A built and compiled model. A new run starts from its weights. It must
             have no stateful layer, but may have a `CarriedState`. Its
             `steps_per_execution` must divide the number of batches in an epoch.
-        data: `tf.data.Dataset` to train on, with a known number of batches that always
-            come in the same order. Alternatively, for a different order in each pass, a
-            function from the number of the pass, an int64 tensor, to the data set of
-            that pass, such as `passes` of the tasks.
+        data: `tf.data.Dataset` to train on, with a known number of batches in a fixed
+            order; or a function from the number of a pass, an int64 tensor, to the
+            data set of that pass, such as `passes` of the tasks.
         folder: Folder of the run. At the end it contains `best.keras` and
             `history.csv`. A new run needs a folder without files of these names.
         epochs: Total number of epochs.
@@ -71,21 +69,19 @@ def train(
             than that of `data`. Default: `None`, each batch of `data` once.
         monitor: Name of the metric that marks the best epoch, see `best_epoch`; a
             callback may add it to the logs. Default: `"val_loss"`.
-        mode: `"min"` or `"max"`: whether the best value is the lowest or the highest.
-            Default: `"min"`.
+        mode: `"min"` if lower is better, otherwise `"max"`. Default: `"min"`.
         save_seconds: Minimum time between two saves, in seconds. Default: 30.
         callbacks: Additional callbacks, whose own state is not saved. Values that they
             add to the `logs` of an epoch are part of the history. Default: none.
         settings: Settings that identify the run, as JSON values: a run resumes only
-            with those it was started with. `monitor`, `mode` and, unless given here,
-            `optimizer`, `optimizer_variables`, `loss`, `parameters` and `batches` are
-            among them. Default: none.
+            with those it was started with. `monitor`, `mode` and properties of the
+            model and of the data are among them. Default: none.
         progress: Whether to show a progress bar over the epochs. Default: `True`.
 
     Returns:
-        A list with a dictionary for each epoch, with `"epoch"`, which counts from 1,
-        `"seconds"`, and the metrics that `model.fit` reports. The entries of a
-        vector-valued metric are numbered, as in `"f1_score_0"`.
+        A dictionary for each epoch of `"epoch"`, from 1 on, `"seconds"`, and the
+        metrics that `model.fit` reports. The entries of a vector are numbered, as in
+        `"f1_score_0"`.
 
     Raises:
         ValueError: If an argument is out of range; if `fit` does not report `monitor`,
@@ -117,8 +113,11 @@ def train(
             "`callbacks` must not contain `SwapEMAWeights`: `train` itself applies "
             f"the averages. Received: callbacks={callbacks}"
         )
-    _check_size("validation_data", validation_data)
-    size = _check_size("data", _one_pass(data))
+    check_batches("validation_data", validation_data)
+    first_pass = (
+        data(require("tensorflow").constant(0, "int64")) if callable(data) else data
+    )
+    size = check_batches("data", first_pass)
     steps = size if steps_per_epoch is None else steps_per_epoch
     together = model.steps_per_execution
     if steps % together:  # Keras would train on some extra batches.
@@ -143,7 +142,9 @@ def train(
                 f"that many. Received: epochs={epochs}"
             )
         if progress:
-            run.show_progress(epochs)
+            run.bar = keras.utils.Progbar(
+                epochs, unit_name="epoch", stateful_metrics=["loss", monitor]
+            )
         if done < epochs and not (run.stopped_early and early):
             model.fit(
                 _from_batch(training_share(data, own_share()), size, run.batches),
@@ -185,31 +186,19 @@ def _check_model(model: Any) -> None:
             )
 
 
-def check_dataset(name: str, data: Any) -> None:
-    """Checks that an argument is a `tf.data.Dataset`."""
-    if not isinstance(data, require("tensorflow").data.Dataset):
-        raise ValueError(
-            f"`{name}` must be a `tf.data.Dataset`; for arrays, "
-            "`tf.data.Dataset.from_tensor_slices((x, y)).batch(32)`. Received: "
-            f"{type(data).__name__}"
-        )
-
-
-def _check_size(name: str, data: Any) -> int:
-    """Returns the number of batches, which must be known and positive."""
-    check_dataset(name, data)
-    size = int(data.cardinality())
+def check_batches(name: str, data: Any) -> int:
+    """Returns the number of batches of a `tf.data.Dataset`, known and positive."""
+    is_dataset = isinstance(data, require("tensorflow").data.Dataset)
+    size = int(data.cardinality()) if is_dataset else 0
     if size < 1:
         raise ValueError(
-            f"`{name}` must have batches, of a known number: leave out `repeat()`, or "
-            "use `tf.data.experimental.assert_cardinality`. Received: "
-            f"{data} with cardinality {size}"
+            f"`{name}` must be a `tf.data.Dataset` with batches, of a known number. "
+            "Make one of arrays with `tf.data.Dataset.from_tensor_slices((x, y))"
+            ".batch(32)`; leave out `repeat()`, or use "
+            "`tf.data.experimental.assert_cardinality`. Received: "
+            f"{type(data).__name__} with {size} batches"
         )
     return size
-
-
-def _one_pass(data: Any) -> Any:
-    return data(require("tensorflow").constant(0, "int64")) if callable(data) else data
 
 
 def _settings(model: keras.Model, batches: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from keras_ortho.layers.carried_state import CarriedState
 from keras_ortho.layers.ortho_dense import OrthoDense
 from keras_ortho.layers.parametrized_layer import ParametrizedLayer
 from keras_ortho.optimizers.within import optimizers_within
-from keras_ortho.training import check_dataset
+from keras_ortho.training import check_batches
 
 
 class ResetStates(keras.callbacks.Callback):
@@ -23,14 +23,12 @@ class ResetStates(keras.callbacks.Callback):
     previous states. Pass the callback to `evaluate`, too.
 
     Args:
-        every: Number of batches of the text, `len(data)`, if `fit` receives the text
-            repeated and an epoch is not one pass over it. Default: `None`, reset at the
-            start of each epoch.
+        every: Number of batches of the text, `len(data)`, if an epoch is not one pass
+            over it. Default: `None`, reset at the start of each epoch.
 
     Raises:
-        ValueError: If `every` is not positive. In `fit`, if the model has no such
-            layer, or if `every` is given and `steps_per_execution` is above 1 or the
-            number of steps is unknown.
+        ValueError: If `every` is not positive, or requires that the number of steps is
+            known and `steps_per_execution` 1. In `fit`, if there is no such layer.
 
     Example:
     >>> callback = ResetStates()
@@ -103,18 +101,16 @@ def _carried(layer: CarriedState) -> list[keras.Variable]:
 class Rebase(keras.callbacks.Callback):
     """Moves the bases of `Rebased` parametrizations every `every` updates.
 
-    An update may take several batches (gradient accumulation). With
-    `steps_per_execution` above 1, the bases move after the execution.
-    The callback then sets the free variables to zero, as in the paper; a layer that
-    moves its base by itself (`rebase_every`) leaves them unchanged.
+    The free variables become zero, as in the paper; a layer that moves its base by
+    itself (`rebase_every`) leaves them unchanged. An update may take several batches
+    (gradient accumulation); several in one execution move the bases once.
 
     Args:
         every: Number of updates, a positive integer. Default: 100, as in the paper.
 
     Raises:
-        ValueError: If `every` is not positive. In `fit`, if the model has no layer with
-            a base, or an optimizer averages the weights (`use_ema`), whose meaning
-            changes with the base.
+        ValueError: If `every` is not positive. In `fit`, if the model has no base, or
+            an optimizer averages the weights (`use_ema`), which change their meaning.
 
     Example:
     >>> callback = Rebase(every=100)
@@ -178,11 +174,8 @@ class TestFigures(keras.callbacks.Callback):
     The names are those of `fit`, prefixed with `"test_"`.
 
     Args:
-        data: `tf.data.Dataset` to evaluate.
+        data: `tf.data.Dataset` to evaluate, with a known number of batches.
         callbacks: List of callbacks for `evaluate`. Default: `None`.
-
-    Raises:
-        ValueError: If `data` is not a `tf.data.Dataset`.
 
     Example:
     >>> from keras_ortho.tasks import adding
@@ -195,7 +188,7 @@ class TestFigures(keras.callbacks.Callback):
     def __init__(
         self, data: Any, callbacks: list[keras.callbacks.Callback] | None = None
     ) -> None:
-        check_dataset("data", data)
+        check_batches("data", data)
         super().__init__()
         self.data = self._share = data
         self.callbacks: list[keras.callbacks.Callback] = callbacks or []

@@ -247,7 +247,7 @@ def damage(folder):
 
 
 def lose_settings(folder):
-    (folder / "settings.json").write_text("{")
+    (folder / "settings.json").unlink()
 
 
 @pytest.mark.slow_on_jax
@@ -266,7 +266,7 @@ def test_a_folder_that_does_not_fit_is_left_alone(tmp_path):
             r"Received: optimizer_variables=\d+ \(",
         ),
         (None, {"make": lambda: dense(loss="mae")}, "loss=mean_absolute_error"),
-        (damage, {}, "state.weights.h5 cannot be read: .*Received"),
+        (damage, {}, "The file is damaged.* Received: .*state.weights.h5: "),
         (lose_settings, {}, "`folder` must contain a run .* Received: .*best.keras"),
     ):
         folder = tmp_path / "copy"
@@ -306,10 +306,10 @@ def test_bad_arguments_leave_no_trace(tmp_path):
         ({"model": in_executions}, "steps_per_execution=2"),
         ({"callbacks": [swap]}, "`callbacks` must not contain .* Received: "),
         ({"steps_per_epoch": 0}, "Received: steps_per_epoch=0"),
-        ({"data": arrays}, r"`data` must be a .*Received: tuple$"),
-        ({"data": task.train.repeat()}, "`data`.*Received: .* with cardinality -1$"),
-        ({"validation_data": None}, "`validation_data`.*Received: NoneType$"),
-        ({"validation_data": task.test.take(0)}, "with cardinality 0$"),
+        ({"data": arrays}, r"`data` must be a .*Received: tuple with 0 batches$"),
+        ({"data": task.train.repeat()}, "`data`.*Received: .* with -1 batches$"),
+        ({"validation_data": None}, "`validation_data`.*Received: NoneType "),
+        ({"validation_data": task.test.take(0)}, "Dataset with 0 batches$"),
     ):
         given = {"model": dense(), "data": task.train, "validation_data": task.test}
         given |= {"folder": tmp_path, "epochs": 1} | arguments

@@ -112,7 +112,7 @@ def test_test_figures():
 def test_bad_arguments():
     with pytest.raises(ValueError, match="Received: every=0"):
         ResetStates(every=0)
-    with pytest.raises(ValueError, match="`data`.*Received: NoneType$"):
+    with pytest.raises(ValueError, match="`data`.*Received: NoneType "):
         TestFigures(None)
     if keras.backend.backend() == "torch":  # Keras takes one step at a time there.
         return

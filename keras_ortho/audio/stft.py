@@ -90,12 +90,9 @@ def istft(
             f"`length` must lie in 0 .. {longest} for {len(spectrum)} frames. "
             f"Received: {length}"
         )
-    padded = require("librosa", extra="speech").istft(
-        spectrum.astype(np.complex64, copy=False).T,
-        n_fft=frame_length,
-        hop_length=hop_length,
-        center=False,
-    )
+    lengths = {"n_fft": frame_length, "hop_length": hop_length, "center": False}
+    spectrum = spectrum.astype(np.complex64, copy=False)
+    padded = require("librosa", extra="speech").istft(spectrum.T, **lengths)
     return padded[frame_length : frame_length + length]
 
 
@@ -150,10 +147,9 @@ def resynthesize(
         log_power: `[frames - 1, 129]`, in dB, row `t` predicting frame `t + 1` of the
             reference's; or `[frames, 129]`, of which the last is dropped.
         reference: The reference utterance at 8 kHz, `[samples]`, as for `stft`.
-        phase: `"reference"` as in the papers, or `"griffin_lim"`. Default:
-            `"reference"`.
-        iterations: Number of iterations of Griffin-Lim. Default: 32.
-        seed: Seed of the phases that Griffin-Lim starts from. Default: 0.
+        phase: `"reference"`, as in the papers and by default, or `"griffin_lim"`.
+        iterations: Number of iterations of Griffin and Lim (1984). Default: 32.
+        seed: Seed of the phases that they start from. Default: 0.
 
     Returns:
         float32 `[samples]`.
@@ -169,8 +165,6 @@ def resynthesize(
 
     Reference:
     - [Wisdom et al., 2016](https://arxiv.org/abs/1611.00035), section 5.4
-    - Griffin and Lim, "Signal Estimation from Modified Short-Time Fourier
-      Transform", 1984
     """
     check_choice("phase", phase, ("reference", "griffin_lim"))
     true = stft(reference)
@@ -183,13 +177,9 @@ def resynthesize(
     if phase == "reference":
         spectrum = magnitudes * np.exp(1j * np.angle(true))
         return istft(spectrum, length=len(reference))
+    lengths = {"n_fft": FRAME_LENGTH, "hop_length": HOP_LENGTH, "center": False}
     padded = require("librosa", extra="speech").griffinlim(
-        magnitudes.T,
-        n_iter=iterations,
-        hop_length=HOP_LENGTH,
-        n_fft=FRAME_LENGTH,
-        center=False,
-        random_state=seed,
+        magnitudes.T, n_iter=iterations, random_state=seed, **lengths
     )
     return padded[FRAME_LENGTH : FRAME_LENGTH + len(reference)]
 

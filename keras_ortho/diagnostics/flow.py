@@ -47,8 +47,7 @@ def gradient_norms(
         x: Inputs of the model: an array of shape `(batch, ...)`, or nested arrays.
         y: Targets, an array of shape `(batch, ...)`.
         layer: Recurrent layer or its name. Default: `None`, the only recurrent layer.
-        state: Index of the state of the layer; `None` selects all states. Default: 0,
-            which is `h` in an LSTM (1 is `c`).
+        state: Index of the state, as 1 for `c` of an LSTM, or `None`, all. Default: 0.
         units: Slice that selects units of the state. Default: `None`, all units.
         loss: Keras loss, its name, or a function of `y` and the output. A scalar is
             taken as the mean over the batch. Default: `None`, the compiled loss.
@@ -89,22 +88,21 @@ def input_sensitivity(
 ) -> np.ndarray:
     """Computes `||dh_tau/dx_t||_2` for all `tau` and `t`, averaged over a batch.
 
-    As in [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964), section on the
-    gradients of long- and short-term states. The norm is the largest singular value;
-    `x_t` is the input of the recurrent layer. Dropout is off.
+    As in [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964). The norm is the
+    largest singular value; `x_t` is the input of the recurrent layer. Dropout is off.
 
     Args:
         model: As in `gradient_norms`, with any outputs.
         x: Inputs of the model, of shape `(batch, ...)`; a few sequences are enough.
         layer: Recurrent layer or its name. Default: `None`, the only recurrent layer.
-        state: Index of the state, as in `gradient_norms`. Default: 0.
-        units: Slice that selects units of the state. Default: `None`, all units.
+        state: As in `gradient_norms`. Default: 0.
+        units: As in `gradient_norms`. Default: `None`, all units.
 
     Returns:
         Array of shape `(time, time)`, float64, with a row for each `tau`.
 
     Raises:
-        ValueError: If the model is not built, or has no such layer or state.
+        ValueError: As in `gradient_norms`.
 
     Example:
     >>> input_sensitivity(model, np.ones((2, 3, 2))).shape
@@ -124,8 +122,7 @@ def end_to_end_jacobians(
 ) -> np.ndarray:
     """Computes `dh_T/dh_0`, the Jacobian with respect to the initial state.
 
-    The arguments and errors are those of `input_sensitivity`. Other states at the
-    beginning are held fixed.
+    The arguments are those of `input_sensitivity`. Other initial states are held fixed.
 
     Returns:
         Array of shape `(batch, n, n)`, float64, with a row for each entry of `h_T`.
@@ -146,11 +143,10 @@ def jacobian_eigenvalues(
     state: int | None = 0,
     units: slice | None = None,
 ) -> np.ndarray:
-    """Computes the eigenvalues of `dh_T/dh_0`, the end-to-end Jacobian.
+    """Computes the eigenvalues of `dh_T/dh_0`, with the same arguments.
 
     Moduli near 1 indicate that gradients neither explode nor vanish. As in
-    [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 2. The
-    arguments and errors are those of `input_sensitivity`.
+    [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 2.
 
     Returns:
         Array of shape `(batch, n)`, complex128. NaN for a Jacobian that is not finite.
@@ -180,7 +176,7 @@ def trajectories(
             unit, and no other state.
         starts: Initial states, an array of shape `(starts, 2)`.
         num_steps: Number of steps, a positive integer.
-        layer: Recurrent layer or its name. Default: `None`, the only recurrent layer.
+        layer: As in `gradient_norms`.
 
     Returns:
         Array of shape `(starts, num_steps + 1, 2)`, float64, from `starts` on.
@@ -210,7 +206,7 @@ def vector_field(
     Args:
         model: As in `trajectories`.
         points: The states `h`, an array of shape `(points, 2)`.
-        layer: Recurrent layer or its name. Default: `None`, the only recurrent layer.
+        layer: As in `trajectories`. Default: `None`, the only recurrent layer.
 
     Returns:
         Array of shape `(points, 2)`, float64.
@@ -227,7 +223,7 @@ def vector_field(
 def _gradients(
     probe: Probe, state: Any, units: Any, loss: Any, x: Any, y: Any
 ) -> tuple[Tensor, Tensor]:
-    # Only for the shapes and the mask. Values that are not used are not computed.
+    # Only for the shapes and the mask: the compiler leaves the rest out.
     _, (before, mask) = probe.observe(x, lambda _, x, states, mask: (states, mask))
 
     def total(shift: Tensor) -> Tensor:

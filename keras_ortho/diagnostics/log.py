@@ -19,13 +19,12 @@ class Log(keras.callbacks.Callback):
     The table has a row for the start and every `every`-th epoch, with the number of
     completed `epoch`s and all that was measured: columns are named by the keys of a
     dictionary, the indices of an array from 1 on, as in `2/5`, `real` and `imag`, or
-    `value` for a single number. A run that resumes another (`initial_epoch`) keeps its
-    earlier rows. The weights that are trained stay the same, bit for bit.
+    `value` for a single number. A resumed run (`initial_epoch`) keeps earlier rows.
 
     Args:
         path: CSV file to write. Missing folders are created.
         measure: Function of the model that returns a number, an array, a named tuple,
-            or a dictionary of these, always the same, such as `manifold_distances`.
+            or a dictionary of these, such as `manifold_distances`.
         every: Number of epochs between measurements, a positive integer. Default: 1.
 
     Attributes:

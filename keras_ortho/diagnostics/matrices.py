@@ -18,16 +18,14 @@ def recurrent_matrices(model: keras.layers.Layer) -> dict[str, np.ndarray]:
     """Returns the recurrent matrices of all recurrent layers of a model.
 
     For a layer of this package, that is `recurrent_matrix()`, complex if its units are,
-    without other recurrent weights of gated layers. For any other layer, it is
-    `recurrent_kernel`, split into one matrix per gate for LSTM and GRU.
+    and no kernel of a gate. For another, it is `recurrent_kernel`, a matrix per gate.
 
     Args:
         model: A built model, or a built recurrent layer.
 
     Returns:
         Dictionary of arrays of shape `(n, n)`, float64 or complex128, by the name of
-        the layer and, if there are several, of the cell and gate, as in
-        `"lstm/forget"`.
+        the layer and, if there are several, of the cell and gate, as `"lstm/forget"`.
 
     Raises:
         ValueError: If the model is not built, or two recurrent layers have one name.
@@ -116,7 +114,7 @@ def manifold_distances(model: keras.layers.Layer) -> dict[str, float]:
     `ENRNN`, of the long-term block, and otherwise of the whole matrix.
 
     Args:
-        model: A built model, or a built recurrent layer.
+        model: As for `recurrent_matrices`.
 
     Returns:
         Dictionary with the keys of `recurrent_matrices`, followed by the name of the
@@ -134,7 +132,7 @@ def singular_values(model: keras.layers.Layer) -> dict[str, np.ndarray]:
     """Computes the singular values of all recurrent matrices of a model.
 
     Args:
-        model: A built model, or a built recurrent layer.
+        model: As for `recurrent_matrices`.
 
     Returns:
         Dictionary of arrays of shape `(n,)`, float64, in descending order, with the

@@ -92,8 +92,7 @@ def plot_heat_map(
     Args:
         path: PNG file to write.
         maps: Dictionary of arrays of shape `(time, time)`, as from `input_sensitivity`.
-        log: Whether the color scale is logarithmic, over at most 10 decades. Default:
-            `False`.
+        log: Whether the colors are logarithmic, over 10 decades. Default: `False`.
 
     Example:
     >>> plot_heat_map("heat.png", {"scoRNN": [[1.0, 0.0], [0.7, 1.0]]})
@@ -145,8 +144,7 @@ def plot_eigenvalue_moduli(
 ) -> None:
     """Draws the mean and standard deviation of the moduli of eigenvalues.
 
-    As in [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 2,
-    which does not say how eigenvalues become real numbers.
+    As in [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 2.
 
     Args:
         path: PNG file to write.
@@ -188,9 +186,6 @@ def plot_trajectories(
         starts: Initial states, of shape `(starts, 2)`, marked with stars. Default: 3.
         num_steps: Number of steps. Default: 100.
         layer: Name of the recurrent layer in each model. Default: `None`, the only one.
-
-    Raises:
-        ValueError: As in `trajectories`.
 
     Example:
     >>> layer = keras.layers.SimpleRNN(2)

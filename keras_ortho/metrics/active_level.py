@@ -1,7 +1,6 @@
 """Active speech level of ITU-T P.56, with filters and bins as in the VOICEBOX toolbox.
 
-Until January 2022 the edges of its bins were at powers of two. Since then the envelope
-is first scaled so that the mean power of the filtered signal is 1.
+Since January 2022, it first scales the envelope by the power of the filtered signal.
 """
 
 import math

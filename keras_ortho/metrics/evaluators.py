@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import keras
 import numpy as np
@@ -40,6 +40,7 @@ SCORES: dict[str, Score] = {
     "si_sdr": si_sdr,
 }
 Pair = tuple[np.ndarray, np.ndarray]
+Predicted = Literal["next_frame", "log_power", "mask", "waveform"]
 
 
 def score_speech(
@@ -72,23 +73,17 @@ def score_speech(
     print(mean_scores(score_speech(estimates, references)))
     ```
     """
-    reported: dict[str, Score] = {
-        "segmental_snr": segmental_snr,
-        "si_sdr": si_sdr,
-        "stoi": stoi,
-        "pesq_mos_lqo": pesq,
-    }
     pairs = list(zip(estimates, references, strict=True))
-    processes = _process_number(processes, len(pairs), each=256)
-    evaluator = Evaluator(reported, sample_rate, processes=processes)
-    bar = partial(
-        require("tqdm", extra="speech").tqdm,
-        total=len(pairs),
-        desc=progress if isinstance(progress, str) else "Scoring",
-        unit="utt",
-        disable=not progress,
+    reported = {"segmental_snr": segmental_snr, "pesq_mos_lqo": pesq}
+    evaluator = Evaluator(
+        reported | {"stoi": stoi, "si_sdr": si_sdr},
+        sample_rate,
+        processes=_process_number(processes, len(pairs), each=256),
     )
-    evaluator._score(pairs, bar)
+    title = progress if isinstance(progress, str) else "Scoring"
+    look = {"desc": title, "unit": "utt", "disable": not progress}
+    tqdm = require("tqdm", extra="speech").tqdm
+    evaluator._score(pairs, partial(tqdm, total=len(pairs), **look))
     scores = evaluator.per_item
     scores["global_snr"] = np.array([found["global_snr"] for found in evaluator._found])
     scores["pesq_raw"] = np.array([*map(mos_lqo_to_raw, scores["pesq_mos_lqo"])])
@@ -142,9 +137,8 @@ class Evaluator:
 
     Args:
         scores: Names of scores: `"segsnr"` (`segmental_snr`), `"stoi"`, `"pesq"`
-            (narrow-band MOS-LQO) and `"si_sdr"`; or a dictionary of functions by name,
-            each of which takes `(estimate, reference, sample_rate)`, as all scores of
-            `keras_ortho.metrics` do. Default: all four.
+            (narrow-band MOS-LQO) and `"si_sdr"`; or a dictionary of functions of
+            `(estimate, reference, sample_rate)` by name. Default: all four.
         sample_rate: Sampling rate of all waveforms in Hz. Default: 8000.
         processes: Number of processes that score. Default: 1, the calling process.
 
@@ -215,16 +209,12 @@ class Evaluator:
             for name in self.scores
         }
 
-    def _score(
-        self,
-        pairs: Iterable[Pair],
-        bar: Callable[[Iterable[Any]], Iterable[Any]] = iter,
-    ) -> None:
+    def _score(self, pairs: Iterable[Pair], bar: Callable[..., Any] = iter) -> None:
         pairs = [signal_pair(*pair) for pair in pairs]
         score = partial(_scores_of, self.scores, self.sample_rate)
         results = list(bar(in_parallel(score, pairs, self.processes)))
-        for index, (scores, reasons) in enumerate(results):
-            self._found.append(scores)
+        self._found += [scores for scores, _ in results]
+        for index, (_, reasons) in enumerate(results):
             for reason in reasons:
                 said = f"Utterance {index}: {reason}"
                 warnings.warn(said, UnscoredWarning, stacklevel=3)
@@ -248,9 +238,9 @@ def _scores_of(
 class SpeechScores(keras.callbacks.Callback):
     """Scores what a model makes of validation speech, and adds it to the epoch's logs.
 
-    The means appear as `val_segsnr`, `val_stoi`, `val_pesq` and `val_si_sdr` to each
-    callback that follows in the list, and to `History`. A monitor of these scores needs
-    `mode="max"`. If the model puts out a NaN or infinity, the scores are NaN.
+    The means appear as `val_segsnr`, `val_stoi`, `val_pesq` and `val_si_sdr` to the
+    callbacks that follow, and to `History`; a monitor of them needs `mode="max"`. If
+    the model puts out a NaN or infinity, the scores are NaN.
 
     Args:
         utterances: The records of `keras_ortho.tasks.timit.utterances`, or pairs
@@ -262,15 +252,15 @@ class SpeechScores(keras.callbacks.Callback):
             function from a padded output and the noisy waveform to the estimated
             waveform. Default: `"next_frame"`.
         scores: As for `Evaluator`. Default: all four.
-        every: Epochs between two scorings, beside the first and the last epoch; in
-            between, the logs repeat the last scores. Default: 1.
+        every: Epochs between scorings, beside the first and the last epoch; between
+            them, the logs repeat the scores. Default: 1.
         number: Number of utterances to score, spread over all. Default: `None`, all.
         features: Function from a noisy waveform to what the model reads, `[steps,
             ...]`. Default: `None`, the waveform itself for `"waveform"`, otherwise
             its log power in dB, `[frames, 129]`.
         sample_rate: Sampling rate of all waveforms in Hz. Default: 8000.
-        batch_size: Number of utterances that the model gets at once, padded with
-            silence to the longest of all; with 1, none is padded. Default: 16.
+        batch_size: Utterances that the model gets at once, padded with silence to the
+            longest of all; with 1, none is padded. Default: 16.
         processes: Number of processes. Default: `None`, one for 32 utterances each.
 
     Raises:
@@ -287,7 +277,7 @@ class SpeechScores(keras.callbacks.Callback):
     def __init__(
         self,
         utterances: Iterable[Any],
-        predicts: Literal["next_frame", "log_power", "mask", "waveform"]
+        predicts: Predicted
         | Callable[[np.ndarray, np.ndarray], np.ndarray] = "next_frame",
         scores: Sequence[str] | Mapping[str, Score] = tuple(SCORES),
         *,
@@ -300,18 +290,16 @@ class SpeechScores(keras.callbacks.Callback):
     ) -> None:
         super().__init__()
         if not callable(predicts):
-            known = ("next_frame", "log_power", "mask", "waveform")
-            check_choice("predicts", predicts, known)
+            check_choice("predicts", predicts, get_args(Predicted))
         self.predicts = predicts
         self.every = check_count("every", every)
         pairs = [_pair(utterance) for utterance in utterances]
         if not pairs:
             raise ValueError("`utterances` must not be empty. Received: none")
-        self.number = len(pairs)
-        if number is not None:
-            self.number = min(check_count("number", number), self.number)
-        places = np.linspace(0, len(pairs) - 1, self.number).round().astype(int)
-        processes = _process_number(processes, self.number, each=32)
+        if number is None or check_count("number", number) > len(pairs):
+            number = len(pairs)
+        places = np.linspace(0, len(pairs) - 1, number).round().astype(int)
+        processes = _process_number(processes, number, each=32)
         self.evaluator = Evaluator(scores, sample_rate, processes=processes)
         self._noisy, self._clean = zip(*(pairs[place] for place in places), strict=True)
         if predicts == "next_frame":
@@ -320,11 +308,11 @@ class SpeechScores(keras.callbacks.Callback):
             whole = predicts == "waveform"
             features = np.asarray if whole else lambda x: log_power(stft(x))
         size = check_count("batch_size", batch_size)
-        longest = max(map(len, self._noisy)) if size > 1 else 0
-        inputs = [
-            np.asarray(features(np.pad(x, (0, max(0, longest - len(x))))), np.float32)
-            for x in self._noisy
-        ]
+        padded = self._noisy
+        if size > 1:
+            longest = max(map(len, padded))
+            padded = tuple(np.pad(x, (0, longest - len(x))) for x in padded)
+        inputs = [np.asarray(features(x), np.float32) for x in padded]
         starts = range(0, len(inputs), size)
         self._batches = [np.stack(inputs[start : start + size]) for start in starts]
         self._last: dict[str, float] = {}
@@ -347,11 +335,7 @@ class SpeechScores(keras.callbacks.Callback):
             logs.update({f"val_{name}": score for name, score in self._last.items()})
 
     def score(self, predict: Callable[[np.ndarray], Any]) -> dict[str, float]:
-        """Scores a function from a batch of inputs to outputs, as `predict_on_batch`.
-
-        Returns:
-            The mean of each score over the utterances.
-        """
+        """Returns the mean scores of a function such as `model.predict_on_batch`."""
         outputs = [x for batch in self._batches for x in np.asarray(predict(batch))]
         # Strange outputs may overflow, which shows in the estimates.
         with np.errstate(all="ignore"):

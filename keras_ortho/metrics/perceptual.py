@@ -8,13 +8,12 @@ import numpy as np
 
 from keras_ortho.checks import check_choice
 from keras_ortho.extras import require
+from keras_ortho.metrics.active_level import active_level
 from keras_ortho.metrics.signals import signal_pair, unscored
 
 # Sampling rates of narrow and wide band.
 RATES = {"nb": (8000, 16000), "wb": (16000,)}
 MOST_UTTERANCES = 25  # The package has room for 50, unchecked, and splits some.
-# Windows of 4 ms per second; the fewest in a burst of speech, a pause, an utterance.
-_RATE, _BURST, _PAUSE, _UTTERANCE = 250, 5, 51, 50
 
 
 def pesq(
@@ -32,8 +31,8 @@ def pesq(
     return, must not be compared.
 
     Args:
-        estimate: Estimated signal, as for `segmental_snr`.
-        reference: Reference signal, as for `segmental_snr`.
+        estimate: As for `segmental_snr`.
+        reference: As for `segmental_snr`.
         sample_rate: 8000 or 16000 Hz.
         mode: `"nb"` (narrow band) or `"wb"` (wide band, 16 kHz only). Default: `"nb"`.
         scale: `"mos_lqo"`, or `"raw"`, for narrow band only. Default: `"mos_lqo"`.
@@ -58,7 +57,9 @@ def pesq(
     estimate, reference = signal_pair(estimate, reference)
     if not (estimate.any() and reference.any()):
         return unscored("the reference or the estimate is silent or empty")
-    utterances = _count_utterances(reference, sample_rate)
+    # P.56 joins what is less than 0.2 s apart, as P.862 does.
+    active = active_level(reference, sample_rate).active
+    utterances = np.count_nonzero(np.diff(active, prepend=False) & active)
     if utterances > MOST_UTTERANCES:
         return unscored(
             f"the reference has {utterances} utterances, but PESQ allows "
@@ -112,39 +113,6 @@ def raw_to_mos_lqo(raw: float) -> float:
     return 0.999 + 4 / (1 + math.exp(-1.4945 * raw + 4.6607))
 
 
-def _count_utterances(speech: np.ndarray, sample_rate: int) -> int:
-    """Counts stretches of speech between pauses, about as P.862 detects them."""
-    window = int(sample_rate) // _RATE
-    whole = len(speech) // window * window
-    if not whole:
-        return 0
-    spectrum = np.fft.rfft(speech[:whole])
-    frequency = np.fft.rfftfreq(whole, 1 / sample_rate)
-    spectrum[(frequency < 300) | (frequency > 3400)] = 0  # The telephone band.
-    filtered = np.fft.irfft(spectrum, whole).reshape(-1, window)
-    power = np.mean(np.square(filtered), axis=1)
-    power = np.maximum(power, 1e-4 * power.max())
-    # A threshold between the power of speech and that of pauses, iteratively.
-    threshold = power.mean()
-    for _ in range(12):
-        noise = power[power <= threshold]
-        threshold = 1.001 * (noise.mean() + 2 * noise.std())
-    active = power > threshold
-    active[[0, -1]] = False
-    for start, end in _runs(active):
-        active[start:end] = end - start >= _BURST
-    for start, end in _runs(~active):
-        if end - start < _PAUSE and start and end < len(active):
-            active[start:end] = True
-    return sum(end - start >= _UTTERANCE for start, end in _runs(active))
-
-
-def _runs(active: np.ndarray) -> list[list[int]]:
-    """Returns where each stretch of `True` begins and ends."""
-    edges = np.flatnonzero(np.diff(active, prepend=False, append=False))
-    return edges.reshape(-1, 2).tolist()
-
-
 def stoi(
     estimate: np.ndarray,
     reference: np.ndarray,
@@ -155,8 +123,8 @@ def stoi(
     """Computes the short-time objective intelligibility (STOI), by the package pystoi.
 
     Args:
-        estimate: Estimated signal, as for `segmental_snr`.
-        reference: Reference signal, as for `segmental_snr`.
+        estimate: As for `segmental_snr`.
+        reference: As for `segmental_snr`.
         sample_rate: Sampling rate in Hz.
         extended: Whether to compute the extended measure (ESTOI). Default: `False`.
 

@@ -125,8 +125,8 @@ def segmental_snr_loizou(
     each frame's ratio is clamped. Do not compare it with `segmental_snr`.
 
     Args:
-        estimate: Estimated signal, as for `segmental_snr`.
-        reference: Reference signal, as for `segmental_snr`.
+        estimate: As for `segmental_snr`.
+        reference: As for `segmental_snr`.
         sample_rate: Sampling rate in Hz.
         clamp: Limits of a frame's ratio in dB, or `None`. Default: `(-10.0, 35.0)`.
 
@@ -171,12 +171,11 @@ def si_sdr(
 ) -> float:
     """Computes the scale-invariant signal-to-distortion ratio (SI-SDR), in dB.
 
-    It is the energy of the estimate's projection onto the reference over that of the
-    remainder.
+    It compares the estimate's projection onto the reference with the remainder.
 
     Args:
-        estimate: Estimated signal, as for `segmental_snr`.
-        reference: Reference signal, as for `segmental_snr`.
+        estimate: As for `segmental_snr`.
+        reference: As for `segmental_snr`.
         sample_rate: Sampling rate in Hz, which has no effect. Default: 8000.
         zero_mean: Whether to subtract the means first (SI-SNR). Default: `False`.
 

@@ -40,11 +40,9 @@ def generate(
         raise ValueError(f"`length` must be at least 3. Received: length={length}")
     random = np.random.default_rng(seed)
     half = (length - 1) // 2
-    markers = [
-        random.integers(0, half, num_sequences),
-        random.integers(half, length, num_sequences),
-    ]
-    places = np.arange(num_sequences)[:, None], np.transpose(markers)
+    first = random.integers(0, half, num_sequences)
+    second = random.integers(half, length, num_sequences)
+    places = np.arange(num_sequences)[:, None], np.column_stack([first, second])
     inputs = np.zeros((num_sequences, length, 2), "float32")
     inputs[:, :, 0] = random.random((num_sequences, length), "float32")
     inputs[*places, 1] = 1.0

@@ -1,7 +1,4 @@
-"""Addition of numbers as text: from `"12+345"` to `"357"`, as in an example of Keras.
-
-It is a problem of Zaremba and Sutskever, "Learning to execute", 2014.
-"""
+"""Addition of numbers as text, as in Zaremba and Sutskever, "Learning to execute"."""
 
 import numpy as np
 
@@ -124,13 +121,7 @@ def load(
     parts = (np.split(array, ends) for array in generate(sum(sizes), digits, drawn))
     train, valid, test = zip(*parts, strict=True)
     errors = [constant_error(a, b) for a, b in zip(train[1].T, test[1].T, strict=True)]
-    return make_task(
-        train,
-        valid,
-        test,
-        float(np.mean(errors)),
-        len(CHARACTERS),
-        order=order,
-        batch_size=batch_size,
-        finish=one_hot(len(CHARACTERS)),
-    )
+    depth = len(CHARACTERS)
+    known = float(np.mean(errors)), depth
+    form = {"batch_size": batch_size, "finish": one_hot(depth)}
+    return make_task(train, valid, test, *known, order=order, **form)

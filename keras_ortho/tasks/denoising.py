@@ -33,9 +33,7 @@ def training_passes(
     recordings: Sequence[np.ndarray] = (),
     seed: int = 0,
 ) -> Callable[[Any], Any]:
-    """Makes training mixtures, new ones in each pass.
-
-    Utterance, excerpt, kind of noise, SNR and level are drawn for each mixture.
+    """Makes training mixtures, with everything drawn anew for each of them.
 
     Args:
         records: The utterances, of at least two speakers.
@@ -73,16 +71,16 @@ def training_passes(
         clean, snr = at_level(speech, level), random.uniform(*snrs)
         return noises.mix(kind, clean, record.speaker, snr, random), clean
 
-    def batch(number: int, index: int) -> tuple[np.ndarray, np.ndarray]:
+    def batch(number: int, index: int) -> np.ndarray:
         random = np.random.default_rng([seed, number, index])
         pairs = [draw(random) for _ in range(batch_size)]
-        noisy, clean = np.array(pairs, np.float32).swapaxes(0, 1)
-        return noisy, clean
+        return np.array(pairs, np.float32).swapaxes(0, 1)
 
     def one_pass(number: Any) -> Any:
         def make(index: Any) -> tuple[Any, Any]:
-            pair = tf.numpy_function(batch, [number, index], [tf.float32, tf.float32])
-            return tuple(tf.ensure_shape(x, [batch_size, samples]) for x in pair)
+            pair = tf.numpy_function(batch, [number, index], tf.float32)
+            noisy, clean = tf.unstack(tf.ensure_shape(pair, [2, batch_size, samples]))
+            return noisy, clean
 
         return tf.data.Dataset.range(batches).map(make)
 

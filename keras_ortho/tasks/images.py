@@ -25,10 +25,8 @@ class Images(NamedTuple):
     """A data set of images, in the order of its files.
 
     Attributes:
-        train: uint8 `(images, rows, columns)`, or `(images, rows, columns, 3)`.
-        train_labels: Classes of `train`, integers from 0 on, `(images,)`.
-        test: As `train`.
-        test_labels: As `train_labels`.
+        train, test: uint8 `(images, rows, columns)`, or `(images, rows, columns, 3)`.
+        train_labels, test_labels: Classes, integers from 0 on, `(images,)`.
     """
 
     train: np.ndarray
@@ -93,7 +91,7 @@ def _stored(name: str, path: Path) -> list[np.ndarray]:
     if name == "mnist" and any(path.glob("train-images-idx3-ubyte*")):
         return [_read_idx(path / file, start) for file, start in _IDX_FILES.items()]
     archives = sorted(path.glob("*.npz")) if path.is_dir() else [path]
-    if len(archives) != 1 or not archives[0].is_file():
+    if len(archives) != 1:
         raise FileNotFoundError(
             "`data_dir` must be a .npz file, or a folder with a single one or, for "
             f"MNIST, with its four files. Received: data_dir={path}"

@@ -36,8 +36,7 @@ class Mixture(NamedTuple):
         utterance: Id of the utterance.
         noise: The kind of noise.
         snr: Signal-to-noise ratio in dB.
-        noisy: float32 `[samples]`.
-        clean: float32 `[samples]`.
+        noisy, clean: The signals, float32 `[samples]`.
     """
 
     utterance: str
@@ -88,7 +87,7 @@ class Noises:
             speech: `[samples]` at 8 kHz, floating point.
             speaker: The speaker, whose voice is not in the babble.
             snr: Signal-to-noise ratio in dB, of the whole signals.
-            random: Source of randomness.
+            random: Random generator.
 
         Returns:
             float64 `[samples]`.
@@ -132,14 +131,12 @@ def mixtures(
 ) -> Iterator[Mixture]:
     """Mixes each utterance with each kind of noise at each signal-to-noise ratio.
 
-    The noise depends only on the utterance, the kind and the seed.
-
     Args:
         records: The utterances, of at least two speakers.
         kinds: Kinds of noise.
         snrs: Signal-to-noise ratios in dB. Default: -5 to 15.
         recordings: As for `Noises`. Default: none.
-        seed: Seed of the noises. Default: 0.
+        seed: Seed of the noises, with the utterance and the kind. Default: 0.
 
     Yields:
         The mixtures, with speech at -26 dB.
@@ -191,9 +188,10 @@ def read_recordings(
             "A folder of noises must contain at least two files, one of them for the "
             f"test. Received: {len(paths)} in {folder}"
         )
-    recordings = [resample_to_int16(*read_audio(path)) for path in paths]
-    for path, samples in zip(paths, recordings, strict=True):
-        if not samples.any():
+    recordings = []
+    for path in paths:
+        recordings.append(resample_to_int16(*read_audio(path)))
+        if not recordings[-1].any():
             raise ValueError(f"A noise must not be silent. Received: {path}")
     held_out = recordings[1::5]
     del recordings[1::5]

@@ -22,8 +22,7 @@ class Task:
     Attributes:
         train: `tf.data.Dataset` of training batches. If the task shuffles, each
             iteration has a different order.
-        valid: As `train`, in one order, to choose epochs and settings on.
-        test: As `valid`, to report figures on.
+        valid, test: As `train`, in one order.
         passes: `train` for `keras_ortho.training.train`. If the task shuffles, a
             function from the number of a pass, an int64 tensor, to a
             `tf.data.Dataset` in its order, which depends only on that number.
@@ -102,8 +101,7 @@ def one_hot(depth: int) -> Finish:
 
 def batches(*arrays: np.ndarray, **form: Any) -> Any:
     """Makes batches of inputs and targets, in their order."""
-    tf = require("tensorflow")
-    return _passes(*arrays, **form)(None).prefetch(tf.data.AUTOTUNE)
+    return _passes(*arrays, **form)(None).prefetch(require("tensorflow").data.AUTOTUNE)
 
 
 def shuffled_batches(

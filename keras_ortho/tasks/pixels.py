@@ -66,7 +66,7 @@ def mnist(
 
     Reference:
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
-      section 5.3, split and permutation as in the authors' released code
+      section 5.3, and the authors' released code
     - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), for 28
       and 112 steps
     """
@@ -106,9 +106,9 @@ def cifar10(
             Default: `"pixels"`.
         length: Number of steps of `"noise-padded"`, at least 32. Default: 1 000.
         batch_size: Images in a batch. Default: 128.
-        valid_size: Number of validation images. Default: 5 000.
-        train_size: Number of training images after these. Default: `None`, all.
-        test_size: Number of test images, the first ones. Default: `None`, all.
+        valid_size: As for `mnist`. Default: 5 000.
+        train_size: As for `mnist`. Default: `None`.
+        test_size: As for `mnist`. Default: `None`.
         fixed_noise: Whether a training image has the same noise in each epoch, as the
             others always do. Default: `False`.
         seed: Seed of the order of the training images and of the noise. Default: 0.
@@ -171,22 +171,18 @@ def _make_task(
         )
     order = np.random.SeedSequence(seed)
     noise_seed = int(order.generate_state(2)[1])
-    x, x_test = arrange(images.train), arrange(images.test)
     # All images have different numbers, and so different noise.
-    y, y_test = (
-        np.column_stack([labels, first + np.arange(len(labels))]).astype("int32")
-        for labels, first in ((images.train_labels, 0), (images.test_labels, total))
-    )
-    chosen = slice(valid_size, valid_size + train_size)
-    train, test = (x[chosen], y[chosen]), (x_test[:test_size], y_test[:test_size])
+    labels = np.concatenate([images.train_labels, images.test_labels])
+    y = np.column_stack([labels, np.arange(len(labels))]).astype("int32")
+    x, end = arrange(images.train), valid_size + train_size
+    train = x[valid_size:end], y[valid_size:end]
+    test = arrange(images.test[:test_size]), y[total : total + test_size]
 
     def finish(x: Any, y: Any, number: Any) -> tuple[Any, Any]:
-        """Makes a batch of bytes, and of labels with numbers, one for a network."""
         tf = require("tensorflow")
         x = tf.cast(x, tf.float32) / 255.0
         if noise:
-            numbers = tf.cast(y[:, 1], tf.int64)
-            padding = _noise(numbers, (noise, x.shape[-1]), noise_seed, number)
+            padding = _noise(y[:, 1], (noise, x.shape[-1]), noise_seed, number)
             x = tf.concat([x, padding], axis=1)
         return x, y[:, 0]
 
@@ -202,16 +198,17 @@ def _make_task(
     )
     if not noise:
         return task
+    other = batches(
+        *train, batch_size=batch_size, finish=lambda x, y, _: finish(x, y, -1)
+    )
+    alone = batches(
+        *train, batch_size=batch_size, finish=lambda x, y, _: finish(0 * x, y, None)
+    )
     controls = {
-        # Passes count from 0 on.
-        "training images with different noise": lambda x, y, _: finish(x, y, -1),
-        "their noise alone": lambda x, y, _: finish(0 * x, y, None),
+        "training images with different noise": other,  # Passes count from 0 on.
+        "their noise alone": alone,
     }
-    shown = {
-        key: batches(*train, batch_size=batch_size, finish=convert)
-        for key, convert in controls.items()
-    }
-    return dataclasses.replace(task, controls=shown)
+    return dataclasses.replace(task, controls=controls)
 
 
 def _noise(images: Any, shape: tuple[int, int], seed: int, number: Any) -> Any:
@@ -221,7 +218,7 @@ def _noise(images: Any, shape: tuple[int, int], seed: int, number: Any) -> Any:
     philox = tf.random.Algorithm.PHILOX
 
     def draw(image: Any) -> Any:
-        seeds = tf.stack([tf.constant(seed, tf.int64), image])
+        seeds = tf.stack([tf.constant(seed, tf.int64), tf.cast(image, tf.int64)])
         if number is not None:
             seeds = tf.random.experimental.stateless_fold_in(
                 seeds, tf.cast(number, tf.int64), alg=philox

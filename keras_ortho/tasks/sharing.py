@@ -34,9 +34,6 @@ def training_share(data: Any, share: Share) -> Any:
     Returns:
         The same with the parts of the batches.
 
-    Raises:
-        ValueError: If there is no such part.
-
     Example:
     >>> import tensorflow as tf
     >>> data = tf.data.Dataset.range(7).batch(4)
@@ -68,15 +65,12 @@ def evaluation_share(data: Any, share: Share) -> Any:
     zero, so that Keras's losses and the means of `weighted_metrics` stay the same.
 
     Args:
-        data: `tf.data.Dataset` of batches `(x, y)` or `(x, y, sample_weight)`, the same
-            in each process.
+        data: Finite `tf.data.Dataset` of batches `(x, y)` or `(x, y, sample_weight)`,
+            the same in each process.
         share: The part to take.
 
     Returns:
         The same with the parts of the batches, and with weights if any is padded.
-
-    Raises:
-        ValueError: If there is no such part, or the data set is infinite.
 
     Example:
     >>> import tensorflow as tf
@@ -89,8 +83,6 @@ def evaluation_share(data: Any, share: Share) -> Any:
     if _is_whole(share):
         return data
     tf = require("tensorflow")
-    if data.cardinality() == tf.data.INFINITE_CARDINALITY:
-        raise ValueError("`data` must be finite. Received: an infinite data set")
     rows = [int(count) for count in data.map(lambda *b: _rows(b)).as_numpy_iterator()]
     scale = sum(-(-n // share.replicas) * share.replicas for n in rows) / sum(rows)
 
@@ -114,16 +106,12 @@ def evaluation_share(data: Any, share: Share) -> Any:
 
 
 def _is_whole(share: Share) -> bool:
-    """Returns whether a part is all of each batch."""
-    replicas, processes, process = share
-    fits = 0 <= process < processes and replicas >= 1
-    if not fits or (replicas > 1 and replicas % processes):
+    if share.replicas > 1 and share.replicas % share.processes:
         raise ValueError(
             "`replicas`, counted over all processes, must be 1, for whole batches, or "
-            "a multiple of `processes`, and `process` from 0 to `processes` - 1. "
-            f"Received: {share}"
+            f"a multiple of `processes`. Received: {share}"
         )
-    return replicas == 1
+    return share.replicas == 1
 
 
 def _rows(batch: Any) -> Any:

@@ -35,14 +35,12 @@ class Timit:
     Attributes:
         train: `tf.data.Dataset` of batches `(x, y, sample_weight)`, in a new order
             each epoch; `None` if not requested, like the other splits.
-        valid: As `train`, in the order of the records or, in buckets, of length.
-        test: As `valid`.
+        valid, test: As `train`, in the order of the records or, in buckets, of length.
         passes: As for `keras_ortho.tasks.pipeline.Task`.
         num_utterances: Number of utterances of each split.
         num_frames: Number of valid frames of each split.
         max_frames: Number of frames of the longest utterance of each split.
-        mean: float64 `[129]`, the mean of each bin over the training frames, in dB.
-        std: As `mean`, the standard deviation.
+        mean, std: Of each bin over the training frames, in dB, float64 `[129]`.
     """
 
     train: Any
@@ -81,7 +79,7 @@ def load(
             the papers do, `"batch"` to that of the batch, and `"bucket"` batches of
             about the same length to the next multiple of 8. Default: `"split"`.
         legacy_swapped_targets: Whether to exchange `x` and `y`: published errors near
-            0.13 dB^2 fit that delay, and not prediction. Default: `False`.
+            0.13 dB^2 fit that delay. Default: `False`.
 
     Returns:
         The datasets, of `x` and `y` float32 `[batch, T, 129]` in dB and
@@ -100,26 +98,25 @@ def load(
     check_choice("pad_to", pad_to, ("split", "batch", "bucket"))
     manifest = read_manifest(folder)
     made: dict[str, Any] = dict.fromkeys((*SPLITS, "passes"))
+    options = (batch_size, pad_to, legacy_swapped_targets)
     for name in splits:
         check_choice("splits", name, SPLITS)
         seed = shuffle_seed if name == "train" else None
-        options = (batch_size, seed, pad_to, legacy_swapped_targets)
-        made[name], passes = _split(folder, manifest, name, *options)
+        made[name], passes = _split(folder, manifest, name, seed, *options)
         if name == "train":
             made["passes"] = passes
     for key in ("num_utterances", "num_frames", "max_frames"):
         made[key] = {name: manifest["splits"][name][key] for name in SPLITS}
-    for key in ("mean", "std"):
-        made[key] = np.array(manifest["statistics"][key])
-    return Timit(**made)
+    mean, std = (np.array(manifest["statistics"][key]) for key in ("mean", "std"))
+    return Timit(**made, mean=mean, std=std)
 
 
 def _split(
     folder: str | os.PathLike[str],
     manifest: Mapping[str, Any],
     name: str,
-    batch_size: int,
     seed: int | None,
+    batch_size: int,
     pad_to: str,
     swapped: bool,
 ) -> tuple[Any, Any]:
@@ -155,14 +152,12 @@ def _split(
         indices = tf.data.Dataset.from_tensor_slices(order)
         return batches(indices.map(lambda index: held[index]))
 
-    if seed is None and pad_to != "bucket":
-        data = batches(frames)
-        return data, data
-    with tf.device("CPU"):
-        held = frames.ragged_batch(sizes["num_utterances"]).get_single_element()
-        lengths = held.row_lengths().numpy()
+    if seed is not None or pad_to == "bucket":
+        with tf.device("CPU"):
+            held = frames.ragged_batch(sizes["num_utterances"]).get_single_element()
+            lengths = held.row_lengths().numpy()
     if seed is None:
-        data = one_pass(0)
+        data = one_pass(0) if pad_to == "bucket" else batches(frames)
         return data, data
     return another_each_time(one_pass, seed), one_pass
 

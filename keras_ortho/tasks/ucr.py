@@ -35,8 +35,8 @@ def step_width(length: int) -> int:
     """Returns the number of values in a step of a series.
 
     It is the largest divisor of the length that does not exceed its square root. The
-    paper states this for the number of steps, but its numbers follow the rule given
-    here, except for 50words, which has 10 values per step.
+    paper's numbers follow this rule, which it states for the number of steps, except
+    for 50words, which has 10 values per step.
 
     Args:
         length: Number of values in the series, a positive integer.
@@ -75,9 +75,8 @@ def load(
             edition of 2018, or its parent folder.
         batch_size: Series in a batch. Default: 32.
         width: Values in a step. Default: `None`, `step_width(length)`.
-        swap: Whether to exchange the files, in which the editions differ for
-            DistalPhalanxOutlineCorrect, DistalPhalanxTW and
-            MiddlePhalanxOutlineCorrect. Default: `False`.
+        swap: Whether to exchange the files, as the editions did for three data sets of
+            phalanges. Default: `False`.
         seed: Seed of the choice of validation series and of the order. Default: 0.
 
     Returns:
@@ -94,8 +93,7 @@ def load(
     >>> task = load("Noise", ".")
 
     Reference:
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), section
-      7.1 and appendix C.1 of the ICLR 2018 submission
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), as above
     - [Dau et al., 2019](https://arxiv.org/abs/1810.07758), the archive
     """
     train, test = _read(name, data_dir)
@@ -118,17 +116,10 @@ def load(
     )
     split, order = np.random.SeedSequence(seed).spawn(2)
     mixed = np.random.default_rng(split).permutation(count)
-    parts = np.split(mixed, [max(1, round(0.2 * count))])
-    valid, rest = map(np.sort, parts)
-    return make_task(
-        (x[rest], y[rest]),
-        (x[valid], y[valid]),
-        on_test,
-        constant_error(y[rest], on_test[1]),
-        len(labels),
-        order=order,
-        batch_size=batch_size,
-    )
+    valid, rest = map(np.sort, np.split(mixed, [max(1, round(0.2 * count))]))
+    known = constant_error(y[rest], on_test[1]), len(labels)
+    parts = (x[rest], y[rest]), (x[valid], y[valid]), on_test
+    return make_task(*parts, *known, order=order, batch_size=batch_size)
 
 
 def read_series(path: str | os.PathLike[str]) -> Series:
