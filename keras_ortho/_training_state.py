@@ -1,6 +1,5 @@
 """What a training run keeps in its folder, and goes on from."""
 
-import csv
 import json
 import math
 import time
@@ -13,7 +12,7 @@ import keras
 from keras.callbacks import EarlyStopping, SwapEMAWeights
 
 from keras_ortho.backend.processes import copy_from_first, process_count
-from keras_ortho.files import naming, read_json, replacing, write_json
+from keras_ortho.files import naming, read_json, replacing, write_csv, write_json
 
 SETTINGS, STATE = "settings.json", "state.weights.h5"
 MODEL, HISTORY = "best.keras", "history.csv"
@@ -36,7 +35,6 @@ def best_epoch(figures: Sequence[float], mode: str = "min") -> int:
         ValueError: If no value is finite.
 
     Example:
-
     >>> best_epoch([0.5, 0.25, float("nan"), 0.25, 0.5])
     3
     """
@@ -205,15 +203,7 @@ class TrainingState(keras.callbacks.Callback):
             )
         self.model.load_weights(best)
         _replace(self.folder / MODEL, self.model.save)
-        _replace(self.folder / HISTORY, self._write_history)
-
-    def _write_history(self, path: Path) -> None:
-        with open(path, "w", encoding="utf-8", newline="") as file:
-            # A callback may add a value in some epochs only.
-            names = dict.fromkeys(name for row in self.history for name in row)
-            writer = csv.DictWriter(file, names)
-            writer.writeheader()
-            writer.writerows(self.history)
+        write_csv(self.folder / HISTORY, self.history)
 
 
 def _replace(path: Path, write: Callable[[Path], Any]) -> None:

@@ -61,8 +61,7 @@ def irnn(
 
     Args:
         units: Number of units.
-        gain: Factor of the identity, more than 0; in the paper 0.01 for speech, 1
-            elsewhere. Default: 1.
+        gain: Factor of the identity, more than 0; 0.01 for speech. Default: 1.
         orthogonal: Whether the recurrent kernel starts as a random orthogonal matrix,
             times `gain`, rather than the identity. Default: `False`.
         seed: Integer seed for the initializers. Default: `None`, a random one for each.
@@ -188,6 +187,5 @@ def closest_size(count: Callable[[int], int], parameters: int) -> int:
     above = 1
     while count(above) < parameters:
         above *= 2
-    sizes = range(max(1, above // 2), above + 1)
-    above = sizes[bisect.bisect_left(sizes, parameters, key=count)]
+    above = bisect.bisect_left(range(above + 1), parameters, lo=1, key=count)
     return min(max(1, above - 1), above, key=lambda n: abs(count(n) - parameters))

@@ -55,10 +55,8 @@ def open_cluster(address: str) -> Iterator[Any]:
     with client:
         try:
             yield client
-        except distributed.KilledWorker as error:
-            raise BrokenExecutor(str(error)) from error
-        except CancelledError as error:
-            raise BrokenExecutor("The scheduler has ended.") from error
+        except (distributed.KilledWorker, CancelledError) as error:
+            raise BrokenExecutor(f"The cluster has ended: {error}") from error
 
 
 def check_shared(path: str | Path) -> None:

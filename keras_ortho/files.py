@@ -1,6 +1,7 @@
 """Writes and reads of files that are whole or not there at all."""
 
 import contextlib
+import csv
 import hashlib
 import json
 import os
@@ -35,6 +36,19 @@ def write_json(
     """Writes values as JSON."""
     with replacing(path) as aside:
         aside.write_text(json.dumps(values, indent=indent) + "\n", "utf-8")
+
+
+def write_csv(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Writes rows as a table of all their columns."""
+    rows = list(rows)
+    names = dict.fromkeys(name for row in rows for name in row)
+    with (
+        replacing(path) as aside,
+        open(aside, "w", encoding="utf-8", newline="") as file,
+    ):
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 @contextlib.contextmanager

@@ -96,8 +96,7 @@ class ErrorRate(keras.metrics.SparseCategoricalAccuracy):
 class ValidFrameMSE(keras.metrics.MeanSquaredError):
     """Mean squared error over all frames of all batches that are not padding.
 
-    Pass it to `compile` in `weighted_metrics`; metrics in `metrics` do not get the
-    weights.
+    Pass it to `compile` in `weighted_metrics`, as `metrics` do not get the weights.
 
     Args:
         name, dtype: As for Keras's metrics.

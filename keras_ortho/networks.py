@@ -67,9 +67,6 @@ def mlp(
     Returns:
         An uncompiled model.
 
-    Raises:
-        ValueError: If an argument is invalid.
-
     Example:
     >>> mlp("svdresnet", layers=4, width=8)(np.zeros((2, 784))).shape
     (2, 10)
@@ -132,9 +129,6 @@ def bnp_network(
 
     Returns:
         An uncompiled model.
-
-    Raises:
-        ValueError: If an argument is invalid.
 
     Example:
     >>> bnp_network("bnp")(np.zeros((60, 3072))).shape

@@ -13,11 +13,7 @@ from keras.callbacks import EarlyStopping, SwapEMAWeights
 from keras_ortho._training_state import MODEL, Averages, TrainingState, best_epoch
 from keras_ortho.backend.processes import on_first, process_index
 from keras_ortho.checks import check_choice, check_count, check_number
-from keras_ortho.distribution import (
-    own_share,
-    settings_by_replicas,
-    shared_evaluation,
-)
+from keras_ortho.distribution import own_share, settings_by_replicas, shared_evaluation
 from keras_ortho.extras import require
 from keras_ortho.keras_internals import layers_within
 from keras_ortho.locks import locked
@@ -90,7 +86,6 @@ def train(
         BlockingIOError: If another process is training in the folder.
 
     Example:
-
     >>> from keras_ortho.tasks import adding
     >>> task = adding.load(20, train_size=500, test_size=100)
     >>> model = keras.Sequential(

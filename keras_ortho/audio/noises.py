@@ -145,9 +145,6 @@ def at_level(speech: np.ndarray, level: float) -> np.ndarray:
     Returns:
         float64 `[samples]`, where full scale is 1.
 
-    Raises:
-        ValueError: If `speech` is silent, or an argument is not as described.
-
     Example:
     >>> at_level(np.array([3.0, -3.0]), -20.0).round(3).tolist()
     [0.1, -0.1]

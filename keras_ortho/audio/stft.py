@@ -37,8 +37,7 @@ def stft(
         hop_length: Samples from frame to frame, a divisor of it. Default: 128.
 
     Returns:
-        complex64 `[frames, frame_length // 2 + 1]`, by default of `ceil(samples / 128)
-        + 3` frames.
+        complex64 `[ceil(samples / hop_length) + 3, frame_length // 2 + 1]` by default.
 
     Raises:
         ValueError: If `signal` is not a single finite channel, or a length is invalid.

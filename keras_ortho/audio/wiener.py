@@ -21,8 +21,7 @@ def wiener(noisy: np.ndarray) -> np.ndarray:
     the a priori SNR as by Ephraim and Malah.
 
     Args:
-        noisy: `[samples]` at 8 kHz, int16 or floating point, at first 0.1 s of noise
-            alone.
+        noisy: `[samples]` at 8 kHz, int16 or floating point, 0.1 s of noise at first.
 
     Returns:
         float32 `[samples]`.

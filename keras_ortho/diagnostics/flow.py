@@ -56,8 +56,7 @@ def gradient_norms(
         Array of shape `(time,)`, float64, in the order in which the layer reads.
 
     Raises:
-        ValueError: If the model is not built, has several outputs or losses, or no such
-            layer or state.
+        ValueError: If the model is not built, or has several outputs, losses or layers.
 
     Example:
     >>> x, y = np.ones((8, 3, 2)), np.zeros((8, 4))
@@ -100,9 +99,6 @@ def input_sensitivity(
 
     Returns:
         Array of shape `(time, time)`, float64, with a row for each `tau`.
-
-    Raises:
-        ValueError: As in `gradient_norms`.
 
     Example:
     >>> input_sensitivity(model, np.ones((2, 3, 2))).shape

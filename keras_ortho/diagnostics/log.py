@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 from keras_ortho.checks import check_count
-from keras_ortho.files import replacing
+from keras_ortho.files import write_csv
 
 
 class Log(keras.callbacks.Callback):
@@ -31,8 +31,7 @@ class Log(keras.callbacks.Callback):
         history: Dictionary of the columns, lists of equal length, one of them `epoch`.
 
     Raises:
-        ValueError: If `every` is no positive integer, or a resumed file has other
-            columns.
+        ValueError: If `every` is not positive, or a resumed file has other columns.
 
     Example:
     >>> from keras_ortho.diagnostics import gradient_norms
@@ -100,13 +99,7 @@ class Log(keras.callbacks.Callback):
                 f"Received: path={self.path} with the columns {', '.join(columns)}"
             )
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with (
-            replacing(self.path) as aside,
-            open(aside, "w", encoding="utf-8", newline="") as file,
-        ):
-            writer = csv.DictWriter(file, columns)
-            writer.writeheader()
-            writer.writerows(self._rows)
+        write_csv(self.path, self._rows)
 
 
 def _numbers(values: Any, name: str = "") -> dict[str, float]:

@@ -69,9 +69,6 @@ def plot_gradient_norms(
 ) -> None:
     """Draws `||dL/dh_t||` against `t` for several models, on a logarithmic axis.
 
-    As in [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
-    figure 5.
-
     Args:
         path: PNG file to write.
         norms: Dictionary of arrays of shape `(time,)`, as from `gradient_norms`.

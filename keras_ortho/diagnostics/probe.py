@@ -4,9 +4,9 @@ During tracing, the layer's loop over the time steps is replaced by one that com
 the same result and also answers a question about the steps.
 """
 
-import itertools
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import keras
 import numpy as np
@@ -56,11 +56,8 @@ class Steps:
 
     def unpack(self, packed: Tensor) -> list[Any]:
         """Splits packed states into a list of the states of each cell."""
-        sizes = [state.shape[-1] for state in tree.flatten(self.states)]
-        parts = [
-            packed[..., end - size : end]
-            for size, end in zip(sizes, itertools.accumulate(sizes), strict=True)
-        ]
+        ends = np.cumsum([state.shape[-1] for state in tree.flatten(self.states)])
+        parts = ops.split(packed, ends[:-1].tolist(), axis=-1)
         return tree.pack_sequence_as(self.states, parts)
 
     def advance(
@@ -239,17 +236,9 @@ class Probe:
             )
             return outputs[-1], ops.swapaxes(outputs, 0, 1), last
 
-        attributes = vars(layer)  # Bypasses Keras's tracking of attributes.
-        # In `Bidirectional`, cuDNN would bypass the loop.
-        ours = {"inner_loop": loop, "use_cudnn": False}
-        before = {name: attributes[name] for name in ours if name in attributes}
-        attributes.update(ours)
-        try:
+        # In `vars`, as Keras tracks attributes. cuDNN would not come to the loop.
+        with mock.patch.dict(vars(layer), inner_loop=loop, use_cudnn=False):
             output = self.model(x, training=False)
-        finally:
-            for name in ours:
-                del attributes[name]
-            attributes.update(before)
         if len(answers) != 1:
             raise ValueError(
                 "`model` must call the recurrent layer once. "

@@ -9,15 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import keras
 import numpy as np
 
-from keras_ortho.audio import (
-    istft,
-    log_power,
-    magnitude,
-    resynthesize_reference,
-    stft,
-    to_float,
-)
-from keras_ortho.backend.processes import process_count
+from keras_ortho import audio
 from keras_ortho.checks import check_choice, check_count
 from keras_ortho.executors import in_parallel
 from keras_ortho.extras import require
@@ -64,9 +56,6 @@ def score_speech(
         The float64 arrays `[utterances]`, NaN where there is no score,
         `"segmental_snr"`, `"global_snr"` and `"si_sdr"` in dB, `"stoi"`, and the
         narrow-band `"pesq_mos_lqo"` and `"pesq_raw"`.
-
-    Raises:
-        ValueError: If an argument is not as described.
 
     Example:
     ```python
@@ -142,9 +131,6 @@ class Evaluator:
         sample_rate: Sampling rate of all waveforms in Hz. Default: 8000.
         processes: Number of processes that score. Default: 1, the calling process.
 
-    Raises:
-        ValueError: If there is no such score, or another argument is invalid.
-
     Example:
     >>> from functools import partial
     >>> evaluator = Evaluator({"estoi": partial(stoi, extended=True)})
@@ -184,9 +170,6 @@ class Evaluator:
             estimates: Waveforms, or `[batch, samples]`; as for `score_speech`.
             references: As `estimates`, in the same order.
             lengths: Samples of each pair before its padding. Default: `None`, all.
-
-        Raises:
-            ValueError: If the batch is not as described; none of it is scored.
         """
         pairs = list(zip(estimates, references, strict=True))
         if lengths is not None:
@@ -249,8 +232,7 @@ class SpeechScores(keras.callbacks.Callback):
             following frame in dB, as in TIMIT's task; `"log_power"`, that of the same
             frame; `"mask"`, a gain for each bin of the noisy frame; or `"waveform"`.
             Frames, `[frames, 129]`, get the phase of the noisy waveform. Otherwise a
-            function from a padded output and the noisy waveform to the estimated
-            waveform. Default: `"next_frame"`.
+            function of a padded output and the noisy waveform to the estimated one.
         scores: As for `Evaluator`. Default: all four.
         every: Epochs between scorings, beside the first and the last epoch; between
             them, the logs repeat the scores. Default: 1.
@@ -264,8 +246,7 @@ class SpeechScores(keras.callbacks.Callback):
         processes: Number of processes. Default: `None`, one for 32 utterances each.
 
     Raises:
-        ValueError: If an argument is invalid; when used, if the outputs do not fit
-            `predicts`, or several processes train together.
+        ValueError: If an argument is invalid, or if the outputs do not fit `predicts`.
 
     Example:
     ```python
@@ -303,10 +284,10 @@ class SpeechScores(keras.callbacks.Callback):
         self.evaluator = Evaluator(scores, sample_rate, processes=processes)
         self._noisy, self._clean = zip(*(pairs[place] for place in places), strict=True)
         if predicts == "next_frame":
-            self._clean = tuple(map(resynthesize_reference, self._clean))
+            self._clean = tuple(map(audio.resynthesize_reference, self._clean))
         if features is None:
             whole = predicts == "waveform"
-            features = np.asarray if whole else lambda x: log_power(stft(x))
+            features = np.asarray if whole else lambda x: audio.log_power(audio.stft(x))
         size = check_count("batch_size", batch_size)
         padded = self._noisy
         if size > 1:
@@ -318,12 +299,7 @@ class SpeechScores(keras.callbacks.Callback):
         self._last: dict[str, float] = {}
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Checks that one process trains, and forgets the scores of another `fit`."""
-        if process_count() > 1:
-            raise ValueError(
-                "`SpeechScores` is for training in one process. "
-                f"Received: {process_count()} processes"
-            )
+        """Forgets the scores of another `fit`."""
         self._last = {}
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
@@ -353,7 +329,7 @@ class SpeechScores(keras.callbacks.Callback):
         if callable(self.predicts):
             return np.asarray(self.predicts(output, noisy))
         whole = self.predicts == "waveform"
-        spectrum = noisy[:, None] if whole else stft(noisy)
+        spectrum = noisy[:, None] if whole else audio.stft(noisy)
         output = output.reshape(len(output), -1)[: len(spectrum)]
         if output.shape != spectrum.shape:
             raise ValueError(
@@ -363,15 +339,15 @@ class SpeechScores(keras.callbacks.Callback):
         if whole:
             return output[:, 0]
         if self.predicts != "mask":
-            output = magnitude(output)
+            output = audio.magnitude(output)
             if self.predicts == "next_frame":
                 output = np.concatenate([np.abs(spectrum[:1]), output[:-1]])
             spectrum = np.exp(1j * np.angle(spectrum))
-        return istft(output * spectrum, length=len(noisy))
+        return audio.istft(output * spectrum, length=len(noisy))
 
 
 def _pair(utterance: Any) -> Pair:
     if hasattr(utterance, "audio"):
         utterance = utterance.audio, utterance.audio
     noisy, clean = utterance
-    return to_float(noisy, "noisy"), to_float(clean, "clean")
+    return audio.to_float(noisy, "noisy"), audio.to_float(clean, "clean")

@@ -27,8 +27,7 @@ def pesq(
     """Computes the perceptual evaluation of speech quality (PESQ), by the package pesq.
 
     The raw score of P.862, which MATLAB tools print and Wisdom et al. report of TIMIT,
-    and the listening quality (MOS-LQO) of P.862.1 and P.862.2, which most libraries
-    return, must not be compared.
+    differs from the listening quality (MOS-LQO) of P.862.1 and P.862.2.
 
     Args:
         estimate: As for `segmental_snr`.

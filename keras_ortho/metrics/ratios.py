@@ -55,8 +55,7 @@ def segmental_snr(
         voicebox: Version of the active level, as for `active_level`. Default: `"2019"`.
 
     Returns:
-        The ratios: NaN, with an `UnscoredWarning`, if the reference is silent, never
-        active, or shorter than a frame.
+        The ratios; NaN with an `UnscoredWarning` if no frame of the reference counts.
 
     Raises:
         ValueError: If a signal is not a single finite channel, or an option is invalid.
@@ -131,8 +130,7 @@ def segmental_snr_loizou(
         clamp: Limits of a frame's ratio in dB, or `None`. Default: `(-10.0, 35.0)`.
 
     Returns:
-        The mean ratio in dB; NaN with an `UnscoredWarning` if the reference is silent
-        or shorter than 37.5 ms.
+        The mean ratio in dB; NaN with an `UnscoredWarning` for silence or < 37.5 ms.
 
     Example:
     >>> reference = np.sin(np.arange(8000) / 5)

@@ -25,9 +25,6 @@ def generate(
     Returns:
         The inputs, `(num_sequences, T, 2)`, and targets, `(num_sequences, 1)`, float32.
 
-    Raises:
-        ValueError: If an argument is out of range.
-
     Example:
     >>> x, y = generate(100_000, length=200, seed=0)
 
@@ -69,15 +66,11 @@ def load(
         train_size: Number of training sequences. Default: 100 000.
         valid_size: Number of validation sequences. Default: 1 000.
         test_size: Number of test sequences. Default: 10 000.
-        shuffle: Whether each epoch has another order, as in the code of ENRNN, but not
-            of scoRNN. Default: `True`.
+        shuffle: Whether each epoch has another order, as for ENRNN. Default: `True`.
         seed: Seed of the sequences and their order. Default: 0.
 
     Returns:
         A `Task` of inputs `(batch, T, 2)` and targets `(batch, 1)`.
-
-    Raises:
-        ValueError: If an argument is out of range.
 
     Example:
     >>> task = load(length=200)

@@ -2,13 +2,7 @@
 
 import numpy as np
 
-from keras_ortho.tasks.pipeline import (
-    Task,
-    check_sizes,
-    constant_error,
-    make_task,
-    one_hot,
-)
+from keras_ortho.tasks import pipeline
 
 # The characters that the integers of a text stand for; it is padded with spaces.
 CHARACTERS = "0123456789+ "
@@ -46,15 +40,14 @@ def generate(
         The questions, `(num_sequences, 2 D + 1)`, and the answers,
         `(num_sequences, D + 1)`, both uint8 indices into `CHARACTERS`.
 
-    Raises:
-        ValueError: If an argument is out of range.
-
     Example:
     >>> questions, answers = generate(5_000, digits=2)
     >>> "".join(CHARACTERS[i] for i in questions[0][::-1])
     '21+56'
     """
-    num_sequences, digits = check_sizes(num_sequences=num_sequences, digits=digits)
+    num_sequences, digits = pipeline.check_sizes(
+        num_sequences=num_sequences, digits=digits
+    )
     if num_sequences > num_questions(digits):
         raise ValueError(
             f"`num_sequences` must be at most {num_questions(digits)}, the number of "
@@ -85,7 +78,7 @@ def load(
     valid_size: int | None = None,
     test_size: int | None = None,
     seed: int = 0,
-) -> Task:
+) -> pipeline.Task:
     """Makes the addition problem, without the same two numbers in two data sets.
 
     The loss is the cross-entropy of the characters of the answer.
@@ -100,8 +93,7 @@ def load(
         seed: Seed of the questions and their order. Default: 0.
 
     Returns:
-        A `Task` of one-hot float32 inputs `(batch, 2 D + 1, 12)` and integer targets
-        `(batch, D + 1)`.
+        A `Task` of one-hot inputs `(batch, 2 D + 1, 12)` and targets `(batch, D + 1)`.
 
     Raises:
         ValueError: If an argument is out of range, or there are not enough questions.
@@ -109,9 +101,9 @@ def load(
     Example:
     >>> task = load(digits=2)
     """
-    (digits,) = check_sizes(digits=digits)
+    (digits,) = pipeline.check_sizes(digits=digits)
     usual = min(50_000, num_questions(digits) * 99 // 100)
-    sizes = check_sizes(
+    sizes = pipeline.check_sizes(
         train_size=usual * 9 // 10 if train_size is None else train_size,
         valid_size=usual // 20 if valid_size is None else valid_size,
         test_size=usual // 20 if test_size is None else test_size,
@@ -120,8 +112,8 @@ def load(
     ends = np.cumsum(sizes)[:-1]
     parts = (np.split(array, ends) for array in generate(sum(sizes), digits, drawn))
     train, valid, test = zip(*parts, strict=True)
-    errors = [constant_error(a, b) for a, b in zip(train[1].T, test[1].T, strict=True)]
+    errors = [*map(pipeline.constant_error, train[1].T, test[1].T)]
     depth = len(CHARACTERS)
     known = float(np.mean(errors)), depth
-    form = {"batch_size": batch_size, "finish": one_hot(depth)}
-    return make_task(train, valid, test, *known, order=order, **form)
+    form = {"batch_size": batch_size, "finish": pipeline.one_hot(depth)}
+    return pipeline.make_task(train, valid, test, *known, order=order, **form)

@@ -45,9 +45,6 @@ def generate(
     Returns:
         The inputs and the targets, both uint8 `(num_sequences, T + 20)`.
 
-    Raises:
-        ValueError: If an argument is out of range.
-
     Example:
     >>> x, y = generate(20_000, delay=1000, seed=0)
 
@@ -90,11 +87,7 @@ def load(
         seed: Seed of the sequences and their order. Default: 0.
 
     Returns:
-        A `Task` of one-hot float32 inputs `(batch, T + 20, 10)` and integer targets
-        `(batch, T + 20)`.
-
-    Raises:
-        ValueError: If an argument is out of range.
+        A `Task` of one-hot inputs `(batch, T + 20, 10)` and targets `(batch, T + 20)`.
 
     Example:
     >>> task = load(delay=1000)

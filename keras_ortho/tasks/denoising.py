@@ -48,9 +48,6 @@ def training_passes(
     Returns:
         A function, for `keras_ortho.training.train`, from the number of a pass to a
         `tf.data.Dataset` of pairs `(noisy, clean)`, float32 `[batch_size, samples]`.
-
-    Raises:
-        ValueError: If an argument is invalid.
     """
     tf = require("tensorflow")
     check_count("batch_size", batch_size)

@@ -9,16 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from keras_ortho.audio import (
-    NOISES,
-    at_level,
-    babble,
-    excerpt,
-    late_reverberation,
-    mix,
-    read_audio,
-    resample_to_int16,
-)
+from keras_ortho import audio
 from keras_ortho.tasks.timit_records import Record
 
 TRAINED = ("white", "pink", "hum", "clicks", "babble", "reverberation")
@@ -51,8 +42,7 @@ class Noises:
 
     Args:
         records: The utterances of the split, of at least two speakers, for babble.
-        recordings: Recorded noises, each int16 or floating point `[samples]` at
-            8 kHz. Default: none.
+        recordings: Recorded noises, each `[samples]` at 8 kHz. Default: none.
 
     Raises:
         ValueError: If there are fewer than two speakers.
@@ -91,20 +81,17 @@ class Noises:
 
         Returns:
             float64 `[samples]`.
-
-        Raises:
-            ValueError: If there is no such kind, or an argument is invalid.
         """
         self.check_kind(kind)
         if kind == "babble":
-            noise = babble(len(speech), random, self.others[speaker])
+            noise = audio.babble(len(speech), random, self.others[speaker])
         elif kind == "reverberation":
-            noise = late_reverberation(speech, random)
+            noise = audio.late_reverberation(speech, random)
         elif kind == RECORDED:
-            noise = excerpt(one_of(self.recordings, random), len(speech), random)
+            noise = audio.excerpt(one_of(self.recordings, random), len(speech), random)
         else:
-            noise = NOISES[kind](len(speech), random)
-        return mix(speech, noise, snr)
+            noise = audio.NOISES[kind](len(speech), random)
+        return audio.mix(speech, noise, snr)
 
     def check_kind(self, kind: str) -> None:
         """Raises a `ValueError` if a kind of noise is not available."""
@@ -141,9 +128,6 @@ def mixtures(
     Yields:
         The mixtures, with speech at -26 dB.
 
-    Raises:
-        ValueError: If an argument is invalid.
-
     Example:
     ```python
     records = list(timit.utterances("records", "test"))
@@ -153,7 +137,7 @@ def mixtures(
     """
     noises = Noises(records, recordings)
     for record in records:
-        clean = at_level(record.audio, LEVEL)
+        clean = audio.at_level(record.audio, LEVEL)
         for kind, snr in itertools.product(kinds, snrs):
             words = (zlib.crc32(text.encode()) for text in (record.id, kind))
             random = np.random.default_rng([seed, *words])
@@ -190,7 +174,7 @@ def read_recordings(
         )
     recordings = []
     for path in paths:
-        recordings.append(resample_to_int16(*read_audio(path)))
+        recordings.append(audio.resample_to_int16(*audio.read_audio(path)))
         if not recordings[-1].any():
             raise ValueError(f"A noise must not be silent. Received: {path}")
     held_out = recordings[1::5]

@@ -9,14 +9,8 @@ import numpy as np
 
 from keras_ortho.checks import check_choice
 from keras_ortho.extras import require
+from keras_ortho.tasks import pipeline
 from keras_ortho.tasks.images import Images, read_images
-from keras_ortho.tasks.pipeline import (
-    Task,
-    batches,
-    check_sizes,
-    constant_error,
-    make_task,
-)
 
 FORMS: dict[str, tuple[int, ...]] = {
     "pixels": (1024, 3),
@@ -35,11 +29,11 @@ def mnist(
     train_size: int | None = None,
     test_size: int | None = None,
     seed: int = 0,
-) -> Task:
+) -> pipeline.Task:
     """Makes pixel-by-pixel MNIST: classify the digit.
 
-    As in the authors' code, the first 5 000 training images are set aside, here for
-    validation; the other 55 000 have a new order in each epoch.
+    As in the authors' code, the first training images are set aside, here for
+    validation; the others have a new order in each epoch.
 
     Args:
         data_dir: As for `keras_ortho.tasks.images.read_images`. Default: `None`.
@@ -53,11 +47,7 @@ def mnist(
         seed: Seed of the order of the training images. Default: 0.
 
     Returns:
-        A `Task` of float32 inputs `(batch, steps, 784 / steps)`, from 0 to 1, and int32
-        targets `(batch,)`, the digits.
-
-    Raises:
-        ValueError: If an argument is out of range, or a file is damaged.
+        A `Task` of inputs `(batch, steps, 784 / steps)`, 0 to 1, and digits `(batch,)`.
 
     Example:
     ```python
@@ -67,8 +57,7 @@ def mnist(
     Reference:
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
       section 5.3, and the authors' released code
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), for 28
-      and 112 steps
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
     """
 
     def arrange(images: np.ndarray) -> np.ndarray:
@@ -92,7 +81,7 @@ def cifar10(
     test_size: int | None = None,
     fixed_noise: bool = False,
     seed: int = 0,
-) -> Task:
+) -> pipeline.Task:
     """Makes CIFAR-10, as a sequence or a vector: classify the image.
 
     The first training images are set aside for validation; the papers train on all
@@ -114,13 +103,9 @@ def cifar10(
         seed: Seed of the order of the training images and of the noise. Default: 0.
 
     Returns:
-        A `Task` of float32 inputs `(batch, 1024, 3)`, `(batch, length, 96)` or
-        `(batch, 3072)`, and int32 targets `(batch,)`, the classes. With noise, it has
-        `controls`: the training images with noise that no epoch has, and blank images
-        with their `fixed_noise`.
-
-    Raises:
-        ValueError: If an argument is out of range, or a file is damaged.
+        A `Task` of inputs `(batch, 1024, 3)`, `(batch, length, 96)` or `(batch, 3072)`,
+        and classes `(batch,)`. With noise, it has `controls`: the training images with
+        noise that no epoch has, and blank images with their `fixed_noise`.
 
     Example:
     >>> x, y = np.zeros((9, 32, 32, 3), "uint8"), np.arange(9)
@@ -128,8 +113,7 @@ def cifar10(
     >>> task = cifar10("cifar10.npz", form="noise-padded", valid_size=4)
 
     Reference:
-    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), section 5 and
-      appendix C
+    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), appendix C
     """
     check_choice("form", form, FORMS)
     noise = length - 32 if form == "noise-padded" else 0
@@ -154,11 +138,11 @@ def _make_task(
     seed: int,
     noise: int = 0,
     fixed_noise: bool = False,
-) -> Task:
+) -> pipeline.Task:
     """Makes a task of images, which `arrange` reshapes, and steps of noise."""
     total, tested = len(images.train), len(images.test)
     valid_size, train_size, test_size = sizes
-    valid_size, train_size, test_size = check_sizes(
+    valid_size, train_size, test_size = pipeline.check_sizes(
         valid_size=valid_size,
         train_size=total - valid_size if train_size is None else train_size,
         test_size=tested if test_size is None else test_size,
@@ -186,11 +170,11 @@ def _make_task(
             x = tf.concat([x, padding], axis=1)
         return x, y[:, 0]
 
-    task = make_task(
+    task = pipeline.make_task(
         train,
         (x[:valid_size], y[:valid_size]),
         test,
-        constant_error(train[1][:, 0], test[1][:, 0]),
+        pipeline.constant_error(train[1][:, 0], test[1][:, 0]),
         10,
         order=order,
         batch_size=batch_size,
@@ -198,17 +182,14 @@ def _make_task(
     )
     if not noise:
         return task
-    other = batches(
-        *train, batch_size=batch_size, finish=lambda x, y, _: finish(x, y, -1)
-    )
-    alone = batches(
-        *train, batch_size=batch_size, finish=lambda x, y, _: finish(0 * x, y, None)
-    )
     controls = {
-        "training images with different noise": other,  # Passes count from 0 on.
-        "their noise alone": alone,
+        # Passes count from 0 on.
+        "training images with different noise": lambda x, y, _: finish(x, y, -1),
+        "their noise alone": lambda x, y, _: finish(0 * x, y, None),
     }
-    return dataclasses.replace(task, controls=controls)
+    form = {"batch_size": batch_size}
+    shown = {k: pipeline.batches(*train, finish=f, **form) for k, f in controls.items()}
+    return dataclasses.replace(task, controls=shown)
 
 
 def _noise(images: Any, shape: tuple[int, int], seed: int, number: Any) -> Any:

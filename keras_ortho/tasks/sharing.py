@@ -65,8 +65,8 @@ def evaluation_share(data: Any, share: Share) -> Any:
     zero, so that Keras's losses and the means of `weighted_metrics` stay the same.
 
     Args:
-        data: Finite `tf.data.Dataset` of batches `(x, y)` or `(x, y, sample_weight)`,
-            the same in each process.
+        data: Finite `tf.data.Dataset` of `(x, y)` or `(x, y, sample_weight)`, the same
+            in each process.
         share: The part to take.
 
     Returns:

@@ -85,9 +85,6 @@ def load(
         The datasets, of `x` and `y` float32 `[batch, T, 129]` in dB and
         `sample_weight` float32 `[batch, T]`, and the sizes of the splits.
 
-    Raises:
-        ValueError: If an argument is invalid, or a file is damaged.
-
     Example:
     ```python
     data = load("records")

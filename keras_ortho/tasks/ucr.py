@@ -75,16 +75,12 @@ def load(
             edition of 2018, or its parent folder.
         batch_size: Series in a batch. Default: 32.
         width: Values in a step. Default: `None`, `step_width(length)`.
-        swap: Whether to exchange the files, as the editions did for three data sets of
-            phalanges. Default: `False`.
+        swap: Whether to exchange the two files, as editions differ. Default: `False`.
         seed: Seed of the choice of validation series and of the order. Default: 0.
 
     Returns:
         A `Task` of float32 inputs `(batch, steps, width)` and int32 targets `(batch,)`,
         classes from 0 on in the order of the training file's labels.
-
-    Raises:
-        ValueError: If an argument is out of range, or a file is damaged.
 
     Example:
     >>> for part in ("TRAIN", "TEST"):
@@ -126,8 +122,7 @@ def read_series(path: str | os.PathLike[str]) -> Series:
     r"""Reads a file of the UCR archive, in the format of the edition of 2018.
 
     Args:
-        path: A file with one series per line, all of one length: the label and the
-            values, separated by tabs.
+        path: A file with a series per line, label and values separated by tabs.
 
     Returns:
         The labels and the values.
