@@ -46,11 +46,10 @@ def mlp(
 ) -> keras.Model:
     """Creates a deep multilayer perceptron: plain, residual, or with SVD kernels.
 
-    The network has an input layer from the flattened input to `width` units, `layers`
-    layers from `width` to `width` units, all with leaky ReLU, and a dense layer of
-    logits. In the residual kinds, two layers form a block, whose input is added before
-    its last leaky ReLU; an odd last layer is a block by itself. In the SVD kinds, all
-    but the logits are `SVDDense` layers, whose singular values the paper leaves open.
+    The network has an input layer, `layers` layers from `width` to `width` units, all
+    with leaky ReLU, and a dense layer of logits. In the residual kinds, two layers form
+    a block, whose input is added before its last leaky ReLU. In the SVD kinds, all but
+    the logits are `SVDDense` layers, whose singular values the paper leaves open.
 
     Args:
         kind: `"mlp"`, `"resnet"`, `"svdmlp"` or `"svdresnet"`.
@@ -114,10 +113,9 @@ def bnp_network(
 ) -> keras.Model:
     """Creates a network for comparing BNP with batch normalization.
 
-    The network has hidden layers with ReLU and a layer of logits, by default those of
-    the CIFAR-10 experiment. `"batch-norm"` normalizes the inputs of every layer,
-    including the first (equation 3.1), with momentum 0.99. `"bnp"` has `BNPDense`
-    layers, whose kernels start from 0.75 times Glorot's uniform initializer.
+    The network has hidden layers with ReLU and a layer of logits. `"batch-norm"`
+    normalizes the inputs of every layer (equation 3.1), with momentum 0.99. `"bnp"` has
+    `BNPDense` layers, which start from 0.75 times Glorot's uniform initializer.
 
     Args:
         kind: `"plain"`, `"batch-norm"` or `"bnp"`.

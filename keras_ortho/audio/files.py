@@ -27,11 +27,9 @@ def read_audio(
 ) -> tuple[np.ndarray, int]:
     """Reads the first channel of an audio file as 16-bit samples.
 
-    Floating-point samples have a full scale of 1 and are clipped to it.
-
     Args:
         path: A NIST SPHERE, RIFF, FLAC, MP3, Ogg, AIFF, AU, CAF or RF64 file of at most
-            1 GiB, whose header must state its length.
+            1 GiB. Floating-point samples are clipped to a full scale of 1.
         mono: Whether a file with more than one channel is an error. Default: `False`.
 
     Returns:
@@ -39,8 +37,7 @@ def read_audio(
 
     Raises:
         OSError: If the file cannot be read.
-        ValueError: If it is empty, not audio, truncated or too large, has more channels
-            than it may, or floating-point samples far beyond full scale.
+        ValueError: If it is not as described, empty, truncated or not audio.
 
     Example:
     ```python

@@ -94,9 +94,6 @@ def excerpt(sound: np.ndarray, samples: int, random: np.random.Generator) -> np.
     Returns:
         float64 `[samples]`, never silent, on the scale that gives `sound` a power of 1.
 
-    Raises:
-        ValueError: If `sound` is silent, or not a single finite channel.
-
     Example:
     >>> excerpt(np.array([1.0, -1.0]), 4, np.random.default_rng(0)).tolist()
     [1.0, -1.0, 1.0, -1.0]
@@ -121,8 +118,7 @@ def mix(speech: np.ndarray, noise: np.ndarray, snr: float) -> np.ndarray:
         float64 `[samples]`, with the speech at its original level.
 
     Raises:
-        ValueError: If a signal is silent or not a single finite channel, their lengths
-            differ, or `snr` is out of its range.
+        ValueError: If a signal is silent, or an argument is not as described.
 
     Example:
     >>> speech, noise = np.array([3.0, 4.0]), np.array([0.0, 1.0])
@@ -157,8 +153,8 @@ def at_level(speech: np.ndarray, level: float) -> np.ndarray:
 def late_reverberation(speech: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """Computes the reverberation of speech in a room, 50 ms after the direct sound on.
 
-    The room's impulse response follows Polack's model, `h(t) = n(t) 10^(-3 t / T)`:
-    white Gaussian noise `n` that decays by 60 dB in a time `T` of 0.3 to 1 s.
+    The impulse response is Polack's, `h(t) = n(t) 10^(-3 t / T)`: white Gaussian noise
+    `n` that decays by 60 dB in a time `T` of 0.3 to 1 s.
 
     Args:
         speech: `[samples]` at 8 kHz, int16 or floating point.

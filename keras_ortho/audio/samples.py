@@ -44,13 +44,12 @@ def to_float(samples: np.ndarray, name: str = "samples") -> np.ndarray:
 def to_int16(samples: np.ndarray) -> np.ndarray:
     """Converts samples to 16-bit integers, as Wisdom et al. wrote their predictions.
 
-    If the peak is above 1, the signal is divided by it; then 1 becomes 32767.
-
     Args:
-        samples: `[samples]`, floating point with a full scale of 1, or int16.
+        samples: `[samples]`, floating point, divided by their peak if it is above 1, or
+            int16.
 
     Returns:
-        int16 `[samples]`, rounded to nearest.
+        int16 `[samples]`, with 32767 for 1.
 
     Example:
     >>> to_int16(np.array([2.0, -1.0])).tolist()

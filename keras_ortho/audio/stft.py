@@ -139,8 +139,8 @@ def resynthesize(
 ) -> np.ndarray:
     """Converts the frames predicted for an utterance to a waveform.
 
-    The first frame is that of the reference; the others have the predicted magnitude,
-    and the phase of the reference, which flatters every score, or one reconstructed.
+    The first frame is the reference's; the others have the predicted magnitude, and the
+    reference's phase, which flatters every score, or one reconstructed.
 
     Args:
         log_power: `[frames - 1, 129]`, in dB, row `t` predicting frame `t + 1` of the
@@ -154,7 +154,7 @@ def resynthesize(
         float32 `[samples]`.
 
     Raises:
-        ValueError: If `log_power` does not fit the reference, or is not finite.
+        ValueError: If an argument is not as described, or not finite.
 
     Example:
     >>> speech = np.sin(np.arange(1000) / 5)
@@ -184,9 +184,7 @@ def resynthesize(
 
 
 def resynthesize_reference(reference: np.ndarray) -> np.ndarray:
-    """Passes the reference through the transform and back, like its estimates.
-
-    Wisdom et al. score their predictions against this signal, not the original.
+    """Passes the reference through the transform and back, as Wisdom et al. score it.
 
     Args:
         reference: `[samples]` at 8 kHz, as for `stft`.

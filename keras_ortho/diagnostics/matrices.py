@@ -108,10 +108,9 @@ class SpectralMargin(NamedTuple):
 def manifold_distances(model: keras.layers.Layer) -> dict[str, float]:
     """Measures how far each recurrent matrix is from orthogonal or unitary.
 
-    The distance is `||W* W - I||_F`, as in
-    [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html), figure
-    4. For `SVDRNN` and `FactorizedRNN`, it is that of both orthogonal factors, for
-    `ENRNN`, of the long-term block, and otherwise of the whole matrix.
+    It is `||W* W - I||_F`, for `SVDRNN` and `FactorizedRNN` of both orthogonal factors,
+    for `ENRNN` of the long-term block. As in figure 4 of
+    [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html).
 
     Args:
         model: As for `recurrent_matrices`.

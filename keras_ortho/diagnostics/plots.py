@@ -174,8 +174,7 @@ def plot_trajectories(
 ) -> None:
     """Draws trajectories of two-dimensional states over their vector fields.
 
-    The inputs are zero. Each axis shows -1 to 1, as in
-    [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 1.
+    As in [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 1.
 
     Args:
         path: PNG file to write.

@@ -45,9 +45,8 @@ def active_level(
 ) -> ActiveLevel:
     """Computes the active speech level of ITU-T P.56, method B.
 
-    The signal is filtered to 200 Hz .. 5.5 kHz; its absolute value, averaged twice over
-    30 ms, is the envelope. The level is the energy over the number of samples at which
-    the envelope exceeded a threshold, 15.9 dB below the level, in the last 0.2 s.
+    It is the energy from 200 Hz to 5.5 kHz over the number of samples at which the
+    envelope exceeded a threshold, 15.9 dB below the level, in the last 0.2 s.
 
     Args:
         signal: `[samples]`, speech with little noise, floating point or int16.

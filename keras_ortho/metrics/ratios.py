@@ -120,8 +120,8 @@ def segmental_snr_loizou(
 ) -> float:
     """Computes the segmental SNR as defined by Loizou for speech enhancement.
 
-    Frames have 30 ms, a Hann window and 75% overlap; the last frame is left out, and
-    each frame's ratio is clamped. Do not compare it with `segmental_snr`.
+    Frames have 30 ms, a Hann window and 75% overlap; their ratios are clamped. Do not
+    compare it with `segmental_snr`.
 
     Args:
         estimate: As for `segmental_snr`.

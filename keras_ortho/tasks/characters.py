@@ -94,9 +94,9 @@ def load(
     shape, as required to carry a state from batch to batch; see `windows`.
 
     Args:
-        data_dir: Folder of the files `ptb.train.txt`, `ptb.valid.txt` and
-            `ptb.test.txt`, or `ptb.char.train.txt` and so on, each with or without
-            `.gz`; or the parent of such a folder `ptb`.
+        data_dir: Folder, or parent of a folder `ptb`, of `ptb.train.txt`,
+            `ptb.valid.txt` and `ptb.test.txt`, or of `ptb.char.train.txt` and so on,
+            each with or without `.gz`.
         batch_size: Number of rows that are read side by side. Default: 32.
         unroll: Number of characters of a row in a batch. Default: 50.
         train_size: Number of the first training characters. Default: `None`, all.
@@ -107,8 +107,7 @@ def load(
         The texts in batches, with the sorted vocabulary of the whole training text.
 
     Raises:
-        ValueError: If an argument is not positive, or a text is too short, is damaged,
-            or has a symbol that the training text lacks.
+        ValueError: If a text is too short, or has a symbol that is not trained on.
 
     Reference:
     - [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964), section 4

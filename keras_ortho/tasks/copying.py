@@ -34,8 +34,8 @@ def generate(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draws sequences of the copying problem.
 
-    The input consists of 10 symbols, uniform on 1 .. 8, `T - 1` blanks, a marker, and
-    10 blanks; the target consists of `T + 10` blanks and the symbols.
+    The input has 10 symbols, uniform on 1 .. 8, `T - 1` blanks, a marker, and 10
+    blanks; the target has `T + 10` blanks and the symbols.
 
     Args:
         num_sequences: Number of sequences.

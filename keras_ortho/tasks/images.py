@@ -44,8 +44,7 @@ def read_images(
         name: `"mnist"` or `"cifar10"`.
         data_dir: A file of `numpy.savez` with the arrays `x_train`, `y_train`,
             `x_test` and `y_test`, such as Keras's own `mnist.npz`, or a folder with a
-            single one; for MNIST also a folder with its four files
-            `train-images-idx3-ubyte` and so on, each with or without `.gz`. Default:
+            single one, or with MNIST's four files, each with or without `.gz`. Default:
             `None`, `keras.datasets`, which downloads the data once (11 MB or 170 MB).
 
     Returns:

@@ -84,9 +84,8 @@ def cifar10(
 ) -> pipeline.Task:
     """Makes CIFAR-10, as a sequence or a vector: classify the image.
 
-    The first training images are set aside for validation; the papers train on all
-    50 000. Values are scaled to 0 .. 1. The noise is standard Gaussian, and differs in
-    each epoch: a network would learn to recognize images by the same noise.
+    The first training images are set aside for validation. Values are scaled to 0 .. 1.
+    The noise is standard Gaussian, and another one in each epoch.
 
     Args:
         data_dir: As for `keras_ortho.tasks.images.read_images`. Default: `None`.

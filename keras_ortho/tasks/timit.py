@@ -1,9 +1,8 @@
 """TIMIT: predict the next frame of speech, in dB, from all frames before it.
 
-This is the task of Wisdom et al., "Full-Capacity Unitary Recurrent Neural Networks"
-(NeurIPS 2016), on records that `keras-ortho-data` writes. The error that they report
-divides the squared errors of the valid steps by the number of *all* steps; so does
-`loss="mse"`, if every batch is padded to the longest utterance of its split.
+The error that Wisdom et al. (2016) report divides the squared errors of the valid steps
+by the number of *all* steps; so does `loss="mse"`, if every batch is padded to the
+longest utterance of its split.
 """
 
 import os

@@ -89,7 +89,6 @@ def load(
     >>> task = load("Noise", ".")
 
     Reference:
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), as above
     - [Dau et al., 2019](https://arxiv.org/abs/1810.07758), the archive
     """
     train, test = _read(name, data_dir)
