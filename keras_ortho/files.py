@@ -12,9 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+FilePath = str | os.PathLike[str]
+
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+def replacing(path: FilePath) -> Iterator[Path]:
     """Yields a path to write to; on exit, the file written there replaces `path`."""
     place = Path(os.path.realpath(path))
     # Not the process ID: two processes on different machines may write the same file.
@@ -31,14 +33,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_json(
-    path: str | os.PathLike[str], values: Mapping[str, Any], indent: int | None = 1
+    path: FilePath, values: Mapping[str, Any], indent: int | None = 1
 ) -> None:
     """Writes values as JSON."""
     with replacing(path) as aside:
         aside.write_text(json.dumps(values, indent=indent) + "\n", "utf-8")
 
 
-def write_csv(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) -> None:
+def write_csv(path: FilePath, rows: Iterable[Mapping[str, Any]]) -> None:
     """Writes rows as a table of all their columns."""
     rows = list(rows)
     names = dict.fromkeys(name for row in rows for name in row)
@@ -52,7 +54,7 @@ def write_csv(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) -
 
 
 @contextlib.contextmanager
-def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+def naming(path: FilePath) -> Iterator[None]:
     """Turns what a reader raises for a damaged file into a `ValueError` that names it.
 
     Errors of the operating system, which name it themselves, stay as they are.
@@ -68,7 +70,7 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
         ) from error
 
 
-def read_bytes(path: str | os.PathLike[str], largest: int) -> bytes:
+def read_bytes(path: FilePath, largest: int) -> bytes:
     """Reads a whole file of at most `largest` bytes."""
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):  # Opening a pipe would wait for its other end.
@@ -84,7 +86,7 @@ def read_bytes(path: str | os.PathLike[str], largest: int) -> bytes:
 
 
 def read_json(
-    path: str | os.PathLike[str], names: Iterable[str] = (), *, largest: int = 2**30
+    path: FilePath, names: Iterable[str] = (), *, largest: int = 2**30
 ) -> Any:
     """Reads a JSON file of at most `largest` bytes, which must have these names."""
     with naming(path):
@@ -94,7 +96,7 @@ def read_json(
         return values
 
 
-def file_sha256(path: str | os.PathLike[str]) -> str:
+def file_sha256(path: FilePath) -> str:
     """Returns the SHA-256 of a file, in hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,7 +1,6 @@
 """Training runs that are logged, and can resume after being killed."""
 
 import contextlib
-import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from keras_ortho.backend.processes import on_first, process_index
 from keras_ortho.checks import check_choice, check_count, check_number
 from keras_ortho.distribution import own_share, settings_by_replicas, shared_evaluation
 from keras_ortho.extras import require
+from keras_ortho.files import FilePath
 from keras_ortho.keras_internals import layers_within
 from keras_ortho.locks import locked
 from keras_ortho.optimizers.within import optimizers_within
@@ -26,7 +26,7 @@ __all__ = ["MODEL", "best_epoch", "train"]
 def train(
     model: keras.Model,
     data: Any,
-    folder: str | os.PathLike[str],
+    folder: FilePath,
     *,
     epochs: int,
     validation_data: Any,
@@ -156,7 +156,7 @@ def train(
 
 
 @contextlib.contextmanager
-def _own_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
+def _own_folder(folder: FilePath) -> Iterator[Path]:
     """Locks the folder in the first process; gives others a temporary folder."""
     with contextlib.ExitStack() as stack:
         on_first(lambda: stack.enter_context(locked(folder)))

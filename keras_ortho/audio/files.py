@@ -11,7 +11,7 @@ import numpy as np
 from keras_ortho.audio.stft import SAMPLE_RATE
 from keras_ortho.checks import check_count
 from keras_ortho.extras import require
-from keras_ortho.files import read_bytes
+from keras_ortho.files import FilePath, read_bytes
 
 LARGEST = 2**30  # bytes of a file, and samples in it
 # Fraction of floating-point samples that may exceed full scale, and are clipped.
@@ -22,9 +22,7 @@ FLOATING = ("FLOAT", "DOUBLE", "VORBIS", "OPUS")
 CODED = ("FLAC", "MP3", "OGG")
 
 
-def read_audio(
-    path: str | os.PathLike[str], *, mono: bool = False
-) -> tuple[np.ndarray, int]:
+def read_audio(path: FilePath, *, mono: bool = False) -> tuple[np.ndarray, int]:
     """Reads the first channel of an audio file as 16-bit samples.
 
     Args:

@@ -1,12 +1,10 @@
 """Conversion of samples to floats or 16-bit integers, and writing of WAV files."""
 
-import os
-
 import numpy as np
 
 from keras_ortho.checks import check_count
 from keras_ortho.extras import require
-from keras_ortho.files import replacing
+from keras_ortho.files import FilePath, replacing
 
 FULL_SCALE = 32768
 
@@ -62,9 +60,7 @@ def to_int16(samples: np.ndarray) -> np.ndarray:
     return np.rint(floats / peak * (FULL_SCALE - 1)).astype(np.int16)
 
 
-def write_wav(
-    path: str | os.PathLike[str], samples: np.ndarray, sample_rate: int
-) -> None:
+def write_wav(path: FilePath, samples: np.ndarray, sample_rate: int) -> None:
     """Writes a 16-bit WAV file; an existing file is replaced atomically.
 
     Args:

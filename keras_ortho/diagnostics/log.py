@@ -1,7 +1,6 @@
 """A callback that logs what a function measures in training."""
 
 import csv
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import keras
 import numpy as np
 
 from keras_ortho.checks import check_count
-from keras_ortho.files import write_csv
+from keras_ortho.files import FilePath, write_csv
 
 
 class Log(keras.callbacks.Callback):
@@ -44,11 +43,7 @@ class Log(keras.callbacks.Callback):
     """
 
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        measure: Callable[[Any], Any],
-        *,
-        every: int = 1,
+        self, path: FilePath, measure: Callable[[Any], Any], *, every: int = 1
     ) -> None:
         super().__init__()
         self.path = Path(path)

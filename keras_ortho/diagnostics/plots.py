@@ -1,7 +1,6 @@
 """Figures of diagnostics, training curves and spectrograms."""
 
 import contextlib
-import os
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,11 @@ import numpy as np
 from keras_ortho.audio.stft import HOP_LENGTH, SAMPLE_RATE
 from keras_ortho.diagnostics.flow import trajectories, vector_field
 from keras_ortho.extras import require
-from keras_ortho.files import replacing
+from keras_ortho.files import FilePath, replacing
 
 
 def plot_curves(
-    path: str | os.PathLike[str],
+    path: FilePath,
     curves: Mapping[str, Sequence[float]],
     *,
     x: Mapping[str, Sequence[float]] | None = None,
@@ -64,9 +63,7 @@ def plot_curves(
             axis.set_yscale("log")
 
 
-def plot_gradient_norms(
-    path: str | os.PathLike[str], norms: Mapping[str, Sequence[float]]
-) -> None:
+def plot_gradient_norms(path: FilePath, norms: Mapping[str, Sequence[float]]) -> None:
     """Draws `||dL/dh_t||` against `t` for several models, on a logarithmic axis.
 
     Args:
@@ -80,7 +77,7 @@ def plot_gradient_norms(
 
 
 def plot_heat_map(
-    path: str | os.PathLike[str], maps: Mapping[str, np.ndarray], *, log: bool = False
+    path: FilePath, maps: Mapping[str, np.ndarray], *, log: bool = False
 ) -> None:
     """Draws heat maps of `||dh_tau/dx_t||` in one column.
 
@@ -111,9 +108,7 @@ def plot_heat_map(
         axes[-1].set_xlabel("t")
 
 
-def plot_eigenvalues(
-    path: str | os.PathLike[str], eigenvalues: Mapping[str, np.ndarray]
-) -> None:
+def plot_eigenvalues(path: FilePath, eigenvalues: Mapping[str, np.ndarray]) -> None:
     """Draws eigenvalues in the complex plane, with the unit circle.
 
     Args:
@@ -134,7 +129,7 @@ def plot_eigenvalues(
 
 
 def plot_eigenvalue_moduli(
-    path: str | os.PathLike[str],
+    path: FilePath,
     eigenvalues: Mapping[str, Mapping[float, np.ndarray]],
     *,
     xlabel: str = "T",
@@ -165,7 +160,7 @@ def plot_eigenvalue_moduli(
 
 
 def plot_trajectories(
-    path: str | os.PathLike[str],
+    path: FilePath,
     models: Mapping[str, keras.layers.Layer],
     starts: Any = ((-0.6, -0.6), (0.3, 0.7), (0.8, -0.4)),
     num_steps: int = 100,
@@ -206,7 +201,7 @@ def plot_trajectories(
 
 
 def plot_spectrograms(
-    path: str | os.PathLike[str],
+    path: FilePath,
     spectrograms: Mapping[str, np.ndarray],
     *,
     sample_rate: int = SAMPLE_RATE,
@@ -240,7 +235,7 @@ def plot_spectrograms(
 
 @contextlib.contextmanager
 def _figure(
-    path: str | os.PathLike[str],
+    path: FilePath,
     size: tuple[float, float],
     rows: int = 1,
     columns: int = 1,

@@ -34,11 +34,6 @@ def entries(layer: Any, state: int | None, units: slice | None) -> np.ndarray:
     sizes = [int(size) for size in tree.flatten(layer.cell.state_size)]
     places = np.arange(sum(sizes))
     if state is not None:
-        if not -len(sizes) <= state < len(sizes):
-            raise ValueError(
-                f"`state` must be `None` or less than {len(sizes)}, the number of "
-                f"states of {layer.name}. Received: state={state!r}"
-            )
         places = np.split(places, np.cumsum(sizes)[:-1])[state]
     return np.atleast_1d(places[slice(None) if units is None else units])
 

@@ -131,6 +131,9 @@ class Evaluator:
         sample_rate: Sampling rate of all waveforms in Hz. Default: 8000.
         processes: Number of processes that score. Default: 1, the calling process.
 
+    Raises:
+        ValueError: If there is no such score, or another argument is invalid.
+
     Example:
     >>> from functools import partial
     >>> evaluator = Evaluator({"estoi": partial(stoi, extended=True)})

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from keras_ortho.extras import require
-from keras_ortho.files import naming
+from keras_ortho.files import FilePath, naming
 from keras_ortho.tasks.pipeline import check_sizes
 
 
@@ -80,7 +80,7 @@ def windows(
 
 
 def load(
-    data_dir: str | os.PathLike[str],
+    data_dir: FilePath,
     *,
     batch_size: int = 32,
     unroll: int = 50,
@@ -134,7 +134,7 @@ def load(
     return Characters(**parts, vocabulary=vocabulary)
 
 
-def _read(data_dir: str | os.PathLike[str], part: str) -> str:
+def _read(data_dir: FilePath, part: str) -> str:
     folders = (Path(data_dir), Path(data_dir, "ptb"))
     for folder, kind, end in product(folders, ("", "char."), ("", ".gz")):
         path = folder / f"ptb.{kind}{part}.txt{end}"

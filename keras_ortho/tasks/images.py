@@ -1,7 +1,6 @@
 """The images of MNIST and CIFAR-10, and their classes."""
 
 import gzip
-import os
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -9,7 +8,7 @@ import keras
 import numpy as np
 
 from keras_ortho.checks import check_choice
-from keras_ortho.files import naming
+from keras_ortho.files import FilePath, naming
 
 _SHAPES: dict[str, tuple[int, ...]] = {"mnist": (28, 28), "cifar10": (32, 32, 3)}
 # Files of MNIST, and the bytes of their headers.
@@ -36,7 +35,7 @@ class Images(NamedTuple):
 
 
 def read_images(
-    name: Literal["mnist", "cifar10"], data_dir: str | os.PathLike[str] | None = None
+    name: Literal["mnist", "cifar10"], data_dir: FilePath | None = None
 ) -> Images:
     """Reads MNIST or CIFAR-10.
 

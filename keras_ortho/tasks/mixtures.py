@@ -1,7 +1,6 @@
 """Mixtures of recorded speech with noises, synthetic or from files."""
 
 import itertools
-import os
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_ortho import audio
+from keras_ortho.files import FilePath
 from keras_ortho.tasks.timit_records import Record
 
 TRAINED = ("white", "pink", "hum", "clicks", "babble", "reverberation")
@@ -81,6 +81,9 @@ class Noises:
 
         Returns:
             float64 `[samples]`.
+
+        Raises:
+            ValueError: If there is no such kind, or an argument is invalid.
         """
         self.check_kind(kind)
         if kind == "babble":
@@ -146,9 +149,7 @@ def mixtures(
             yield Mixture(record.id, kind, snr, *sounds)
 
 
-def read_recordings(
-    folder: str | os.PathLike[str],
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def read_recordings(folder: FilePath) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Reads recorded noises, and reserves some of the files for the test.
 
     Args:

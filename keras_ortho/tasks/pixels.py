@@ -1,7 +1,6 @@
 """Images read pixel by pixel or row by row: MNIST and CIFAR-10."""
 
 import dataclasses
-import os
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from keras_ortho.checks import check_choice
 from keras_ortho.extras import require
+from keras_ortho.files import FilePath
 from keras_ortho.tasks import pipeline
 from keras_ortho.tasks.images import Images, read_images
 
@@ -20,7 +20,7 @@ FORMS: dict[str, tuple[int, ...]] = {
 
 
 def mnist(
-    data_dir: str | os.PathLike[str] | None = None,
+    data_dir: FilePath | None = None,
     *,
     steps: int = 784,
     permuted: bool = False,
@@ -71,7 +71,7 @@ def mnist(
 
 
 def cifar10(
-    data_dir: str | os.PathLike[str] | None = None,
+    data_dir: FilePath | None = None,
     *,
     form: Literal["pixels", "noise-padded", "flat"] = "pixels",
     length: int = 1_000,

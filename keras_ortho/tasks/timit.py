@@ -5,7 +5,6 @@ by the number of *all* steps; so does `loss="mse"`, if every batch is padded to 
 longest utterance of its split.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,6 +14,7 @@ import numpy as np
 from keras_ortho.audio.stft import NUM_BINS, SILENCE_DB
 from keras_ortho.checks import check_choice, check_count
 from keras_ortho.extras import require
+from keras_ortho.files import FilePath
 from keras_ortho.tasks.pipeline import another_each_time, made_ahead, order_of_pass
 from keras_ortho.tasks.timit_records import (
     SPLITS,
@@ -54,7 +54,7 @@ class Timit:
 
 
 def load(
-    folder: str | os.PathLike[str],
+    folder: FilePath,
     *,
     batch_size: int = 28,
     splits: Sequence[str] = SPLITS,
@@ -84,6 +84,9 @@ def load(
         The datasets, of `x` and `y` float32 `[batch, T, 129]` in dB and
         `sample_weight` float32 `[batch, T]`, and the sizes of the splits.
 
+    Raises:
+        ValueError: If an argument is invalid, or a file is damaged.
+
     Example:
     ```python
     data = load("records")
@@ -108,7 +111,7 @@ def load(
 
 
 def _split(
-    folder: str | os.PathLike[str],
+    folder: FilePath,
     manifest: Mapping[str, Any],
     name: str,
     seed: int | None,

@@ -12,7 +12,7 @@ import numpy as np
 from keras_ortho.audio.stft import NUM_BINS
 from keras_ortho.checks import check_choice
 from keras_ortho.extras import require
-from keras_ortho.files import naming, read_json
+from keras_ortho.files import FilePath, naming, read_json
 
 FORMAT = "keras-ortho-timit"
 FORMAT_VERSION = 2
@@ -37,7 +37,7 @@ class Record(NamedTuple):
     audio: np.ndarray
 
 
-def utterances(folder: str | os.PathLike[str], split: str) -> Iterator[Record]:
+def utterances(folder: FilePath, split: str) -> Iterator[Record]:
     """Returns the utterances of a split one by one, for scoring.
 
     Args:
@@ -64,7 +64,7 @@ def utterances(folder: str | os.PathLike[str], split: str) -> Iterator[Record]:
     )
 
 
-def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
+def read_manifest(folder: FilePath) -> dict[str, Any]:
     """Reads a folder's manifest, and checks the sizes of the shards."""
     path = Path(folder, MANIFEST)
     if not path.is_file():
@@ -88,16 +88,14 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
     return manifest
 
 
-def fingerprint(folder: str | os.PathLike[str]) -> str:
+def fingerprint(folder: FilePath) -> str:
     """Identifies the records of a folder, which may have held others before."""
     splits = read_manifest(folder)["splits"]
     sums = {name: [s["sha256"] for s in splits[name]["shards"]] for name in SPLITS}
     return hashlib.sha256(json.dumps(sums).encode()).hexdigest()
 
 
-def dataset(
-    folder: str | os.PathLike[str], manifest: Mapping[str, Any], split: str
-) -> Any:
+def dataset(folder: FilePath, manifest: Mapping[str, Any], split: str) -> Any:
     """Returns a split as a `tf.data.Dataset` of `(id, speaker, log_power, audio)`."""
     tf = require("tensorflow")
     shards = [str(Path(folder, s["file"])) for s in manifest["splits"][split]["shards"]]

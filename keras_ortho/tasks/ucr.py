@@ -1,13 +1,12 @@
 """Time series of the UCR archive: predict the class."""
 
 import math
-import os
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from keras_ortho.files import naming
+from keras_ortho.files import FilePath, naming
 from keras_ortho.tasks.pipeline import Task, check_sizes, constant_error, make_task
 
 # The names of the edition of 2015, which the paper uses, and those of 2018.
@@ -58,7 +57,7 @@ def step_width(length: int) -> int:
 
 def load(
     name: str,
-    data_dir: str | os.PathLike[str] | None,
+    data_dir: FilePath | None,
     *,
     batch_size: int = 32,
     width: int | None = None,
@@ -81,6 +80,9 @@ def load(
     Returns:
         A `Task` of float32 inputs `(batch, steps, width)` and int32 targets `(batch,)`,
         classes from 0 on in the order of the training file's labels.
+
+    Raises:
+        ValueError: If an argument is invalid, or a file is damaged.
 
     Example:
     >>> for part in ("TRAIN", "TEST"):
@@ -117,7 +119,7 @@ def load(
     return make_task(*parts, *known, order=order, batch_size=batch_size)
 
 
-def read_series(path: str | os.PathLike[str]) -> Series:
+def read_series(path: FilePath) -> Series:
     r"""Reads a file of the UCR archive, in the format of the edition of 2018.
 
     Args:
@@ -143,7 +145,7 @@ def read_series(path: str | os.PathLike[str]) -> Series:
     return Series(table[:, 0], table[:, 1:].astype("float32"))
 
 
-def _read(name: str, data_dir: str | os.PathLike[str] | None) -> list[Series]:
+def _read(name: str, data_dir: FilePath | None) -> list[Series]:
     others = [other for pair in NAMES_2018.items() if name in pair for other in pair]
     for stem in (name, *others):
         for folder in (Path(data_dir, stem), Path(data_dir)) if data_dir else ():
