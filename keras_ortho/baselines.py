@@ -101,8 +101,7 @@ def lstm(
         forget_bias: Initial bias of the forget gates; in the papers from -4, ..., 4.
             Default: 1.
         trainable_initial_state: As for `rnn`. Default: `False`.
-        **kwargs: Arguments of `keras.layers.LSTM`, except `bias_initializer` and
-            `unit_forget_bias`, which this function sets.
+        **kwargs: Arguments of `keras.layers.LSTM`, except those of the bias.
 
     Returns:
         The layer, wrapped as in `rnn` if the initial states are trained.

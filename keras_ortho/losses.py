@@ -97,8 +97,7 @@ class ValidFrameMSE(_FrameMSE):
 class PaddedFrameMSE(_FrameMSE):
     """Mean squared error over all frames including padding, whose error is zero.
 
-    It is what Wisdom et al. (2016) report of utterances padded to the longest of the
-    split. The arguments are those of `ValidFrameMSE`.
+    Wisdom et al. (2016) report it. The call arguments are those of `ValidFrameMSE`.
 
     Args:
         name, dtype: As for Keras's losses.

@@ -1,7 +1,6 @@
 """Synthetic noises, and speech mixed with them, at a given level, or in a room.
 
-Each of `NOISES` takes the number of samples, at 8 kHz, and a random generator. Its
-parameters are drawn, too; its level is arbitrary.
+Each of `NOISES` takes the number of samples, at 8 kHz, and a random generator.
 """
 
 from collections.abc import Callable, Sequence

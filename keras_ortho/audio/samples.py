@@ -43,8 +43,7 @@ def to_int16(samples: np.ndarray) -> np.ndarray:
     """Converts samples to 16-bit integers, as Wisdom et al. wrote their predictions.
 
     Args:
-        samples: `[samples]`, floating point, divided by their peak if it is above 1, or
-            int16.
+        samples: `[samples]`, int16, or floating point, divided by a peak above 1.
 
     Returns:
         int16 `[samples]`, with 32767 for 1.

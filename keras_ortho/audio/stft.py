@@ -28,8 +28,8 @@ def stft(
 ) -> np.ndarray:
     """Computes a short-time Fourier transform, with periodic Hann windows.
 
-    The signal is padded with zeros at its end to a multiple of `hop_length`, and then
-    with `frame_length` zeros on both sides.
+    The signal is padded with zeros to a multiple of `hop_length`, then on both sides by
+    `frame_length`.
 
     Args:
         signal: `[samples]`, int16, or floating point with a full scale of 1.

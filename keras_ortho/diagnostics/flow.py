@@ -164,12 +164,10 @@ def trajectories(
 ) -> np.ndarray:
     """Computes trajectories of a recurrent layer's state under zero inputs.
 
-    The bias still applies. As in
-    [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 1.
+    As in [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 1.
 
     Args:
-        model: As in `gradient_norms`; its recurrent layer has two units, or one complex
-            unit, and no other state.
+        model: As in `gradient_norms`, with one state of two numbers.
         starts: Initial states, an array of shape `(starts, 2)`.
         num_steps: Number of steps, a positive integer.
         layer: As in `gradient_norms`.

@@ -81,8 +81,6 @@ def plot_heat_map(
 ) -> None:
     """Draws heat maps of `||dh_tau/dx_t||` in one column.
 
-    As in [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964).
-
     Args:
         path: PNG file to write.
         maps: Dictionary of arrays of shape `(time, time)`, as from `input_sensitivity`.
@@ -113,8 +111,7 @@ def plot_eigenvalues(path: FilePath, eigenvalues: Mapping[str, np.ndarray]) -> N
 
     Args:
         path: PNG file to write.
-        eigenvalues: Dictionary of complex arrays of any shape, as from
-            `kernel_eigenvalues` and `jacobian_eigenvalues`.
+        eigenvalues: Dictionary of complex arrays, as from `kernel_eigenvalues`.
 
     Example:
     >>> plot_eigenvalues("eigenvalues.png", {"scoRNN": [1.0, 0.6 + 0.8j, 0.6 - 0.8j]})
@@ -135,8 +132,6 @@ def plot_eigenvalue_moduli(
     xlabel: str = "T",
 ) -> None:
     """Draws the mean and standard deviation of the moduli of eigenvalues.
-
-    As in [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 2.
 
     Args:
         path: PNG file to write.
@@ -168,8 +163,6 @@ def plot_trajectories(
     layer: str | None = None,
 ) -> None:
     """Draws trajectories of two-dimensional states over their vector fields.
-
-    As in [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 1.
 
     Args:
         path: PNG file to write.

@@ -181,9 +181,7 @@ class Probe:
                 f"Received: {sizes}"
             )
         values = [ops.convert_to_tensor(v) for v in self._variables()]
-        return tree.map_structure(
-            lambda x: np.asarray(ops.convert_to_numpy(x)), self._function(values, data)
-        )
+        return tree.map_structure(ops.convert_to_numpy, self._function(values, data))
 
     def _variables(self) -> list[keras.Variable]:
         variables = list(self.model.variables)

@@ -1,7 +1,4 @@
-"""Active speech level of ITU-T P.56, with filters and bins as in the VOICEBOX toolbox.
-
-Since January 2022, it first scales the envelope by the power of the filtered signal.
-"""
+"""Active speech level of ITU-T P.56, with filters and bins as in VOICEBOX."""
 
 import math
 from typing import Literal, NamedTuple, get_args
@@ -105,8 +102,7 @@ def _filtered(
         (10 ** (STOPBAND_LOSS / 10) - 1) / (10 ** (PASSBAND_LOSS / 10) - 1)
     )
     ratio = math.cosh(math.acosh(discrimination) / FILTER_ORDER)
-    # SciPy takes the edge of the stop band. The ratio of the edges holds in the analog
-    # filter, before the bilinear map.
+    # SciPy takes the edge of the stop band, in this ratio before the bilinear map.
     edge = math.tan(math.pi * edge / sample_rate)
     edge = edge / ratio if kind == "highpass" else edge * ratio
     stop = sample_rate / math.pi * math.atan(edge)

@@ -53,22 +53,23 @@ def score_speech(
         progress: Whether to show a progress bar, or its title. Default: `True`.
 
     Returns:
-        The float64 arrays `[utterances]`, NaN where there is no score,
-        `"segmental_snr"`, `"global_snr"` and `"si_sdr"` in dB, `"stoi"`, and the
-        narrow-band `"pesq_mos_lqo"` and `"pesq_raw"`.
+        The float64 arrays `[utterances]`, NaN for no score, `"segmental_snr"`,
+        `"global_snr"`, `"si_sdr"`, `"stoi"`, `"pesq_mos_lqo"` and `"pesq_raw"`.
 
     Example:
     ```python
     print(mean_scores(score_speech(estimates, references)))
     ```
     """
+    reported: dict[str, Score] = {
+        "segmental_snr": segmental_snr,
+        "si_sdr": si_sdr,
+        "stoi": stoi,
+        "pesq_mos_lqo": pesq,
+    }
     pairs = list(zip(estimates, references, strict=True))
-    reported = {"segmental_snr": segmental_snr, "pesq_mos_lqo": pesq}
-    evaluator = Evaluator(
-        reported | {"stoi": stoi, "si_sdr": si_sdr},
-        sample_rate,
-        processes=_process_number(processes, len(pairs), each=256),
-    )
+    processes = _process_number(processes, len(pairs), each=256)
+    evaluator = Evaluator(reported, sample_rate, processes=processes)
     title = progress if isinstance(progress, str) else "Scoring"
     look = {"desc": title, "unit": "utt", "disable": not progress}
     tqdm = require("tqdm", extra="speech").tqdm
@@ -237,8 +238,7 @@ class SpeechScores(keras.callbacks.Callback):
             Frames, `[frames, 129]`, get the phase of the noisy waveform. Otherwise a
             function of a padded output and the noisy waveform to the estimated one.
         scores: As for `Evaluator`. Default: all four.
-        every: Epochs between scorings, beside the first and the last epoch; between
-            them, the logs repeat the scores. Default: 1.
+        every: Epochs between scorings; the logs repeat the last scores. Default: 1.
         number: Number of utterances to score, spread over all. Default: `None`, all.
         features: Function from a noisy waveform to what the model reads, `[steps,
             ...]`. Default: `None`, the waveform itself for `"waveform"`, otherwise

@@ -145,8 +145,7 @@ def stoi(
     if not reference.any():
         return unscored("the reference is silent or empty")
     with warnings.catch_warnings():
-        # For too few frames pystoi returns 1e-5, as if it were a score, and for less
-        # than a frame it fails with an index error.
+        # Here pystoi returns 1e-5, as if it were a score, or fails with an index error.
         warnings.filterwarnings("error", "Not enough STFT frames", RuntimeWarning)
         try:
             return float(package.stoi(reference, estimate, int(sample_rate), extended))

@@ -120,8 +120,7 @@ def segmental_snr_loizou(
 ) -> float:
     """Computes the segmental SNR as defined by Loizou for speech enhancement.
 
-    Frames have 30 ms, a Hann window and 75% overlap; their ratios are clamped. Do not
-    compare it with `segmental_snr`.
+    Frames have 30 ms, a Hann window and 75% overlap; their ratios are clamped.
 
     Args:
         estimate: As for `segmental_snr`.

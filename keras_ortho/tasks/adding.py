@@ -29,8 +29,7 @@ def generate(
     >>> x, y = generate(100_000, length=200, seed=0)
 
     Reference:
-    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
-      section 5.2, markers as in the authors' released code
+    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html), 5.2
     """
     num_sequences, length = check_sizes(num_sequences=num_sequences, length=length)
     if length < 3:

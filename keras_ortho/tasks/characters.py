@@ -51,8 +51,7 @@ def windows(
         unroll: Number of characters `T` in a window.
 
     Returns:
-        The characters, and those that follow them, both of shape `(w B, T)` for `w`
-        windows, the first window of all rows first.
+        The characters, and those that follow them, `(windows B, T)`, row by row.
 
     Raises:
         ValueError: If a number is not positive, or the text is too short for a window.

@@ -49,8 +49,7 @@ def generate(
     >>> x, y = generate(20_000, delay=1000, seed=0)
 
     Reference:
-    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
-      section 5.1, layout as in the authors' released code
+    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html), 5.1
     """
     num_sequences, delay = check_sizes(num_sequences=num_sequences, delay=delay)
     random = np.random.default_rng(seed)

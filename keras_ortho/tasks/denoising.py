@@ -92,8 +92,7 @@ def padded_batches(pairs: Sequence[Mixture], batch_size: int) -> Any:
         batch_size: Mixtures of similar length in a batch; the last may have fewer.
 
     Returns:
-        A `tf.data.Dataset` of `(noisy, clean, sample_weight)`, float32 `[batch,
-        samples]`. The weight of padding is 0.
+        A `tf.data.Dataset` of `(noisy, clean, sample_weight)`, `[batch, samples]` each.
     """
     tf = require("tensorflow")
     ordered = sorted(pairs, key=lambda pair: len(pair.noisy))

@@ -56,7 +56,8 @@ def make_task(
         in_batches = passes = batches(*train, **form)
     else:
         seed = int(order.generate_state(1)[0])
-        in_batches, passes = shuffled_batches(*train, seed=seed, **form)
+        passes = shuffled_passes(*train, seed=seed, **form)
+        in_batches = another_each_time(passes, seed)
     valid, test = batches(*valid, **form), batches(*test, **form)
     return Task(in_batches, valid, test, passes, baseline, num_classes)
 
@@ -101,18 +102,11 @@ def one_hot(depth: int) -> Finish:
 
 def batches(*arrays: np.ndarray, **form: Any) -> Any:
     """Makes batches of inputs and targets, in their order."""
-    return _passes(*arrays, **form)(None).prefetch(require("tensorflow").data.AUTOTUNE)
+    in_order = shuffled_passes(*arrays, **form)(None)
+    return in_order.prefetch(require("tensorflow").data.AUTOTUNE)
 
 
-def shuffled_batches(
-    *arrays: np.ndarray, seed: int, **form: Any
-) -> tuple[Any, Callable[[Any], Any]]:
-    """Makes batches of inputs and targets, in a different order in each pass."""
-    passes = _passes(*arrays, seed=seed, **form)
-    return another_each_time(passes, seed), passes
-
-
-def _passes(
+def shuffled_passes(
     inputs: np.ndarray,
     targets: np.ndarray,
     *,
@@ -120,6 +114,7 @@ def _passes(
     seed: int = 0,
     finish: Finish = lambda x, y, _: (x, y),
 ) -> Callable[[Any], Any]:
+    """Makes batches of inputs and targets, in a different order in each pass."""
     tf = require("tensorflow")
     check_count("batch_size", batch_size)
     with tf.device("CPU"):  # Batches go to the GPU one at a time.

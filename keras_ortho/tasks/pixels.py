@@ -55,8 +55,7 @@ def mnist(
     ```
 
     Reference:
-    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
-      section 5.3, and the authors' released code
+    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html), 5.3
     - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
     """
 
@@ -97,8 +96,7 @@ def cifar10(
         valid_size: As for `mnist`. Default: 5 000.
         train_size: As for `mnist`. Default: `None`.
         test_size: As for `mnist`. Default: `None`.
-        fixed_noise: Whether a training image has the same noise in each epoch, as the
-            others always do. Default: `False`.
+        fixed_noise: Whether the noise is the same in each epoch. Default: `False`.
         seed: Seed of the order of the training images and of the noise. Default: 0.
 
     Returns:

@@ -33,9 +33,8 @@ class Series(NamedTuple):
 def step_width(length: int) -> int:
     """Returns the number of values in a step of a series.
 
-    It is the largest divisor of the length that does not exceed its square root. The
-    paper's numbers follow this rule, which it states for the number of steps, except
-    for 50words, which has 10 values per step.
+    It is the largest divisor of the length that does not exceed its square root, as in
+    the paper, except for 50words, which there has 10 values per step.
 
     Args:
         length: Number of values in the series, a positive integer.
@@ -45,8 +44,7 @@ def step_width(length: int) -> int:
     10
 
     Reference:
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), section
-      7.1 and table 3 of the ICLR 2018 submission
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), 7.1
     """
     check_sizes(length=length)
     width = math.isqrt(length)
@@ -70,8 +68,7 @@ def load(
 
     Args:
         name: Name of the data set in the edition of 2018 or 2015.
-        data_dir: Folder of the files `NAME_TRAIN.tsv` and `NAME_TEST.tsv` of the
-            edition of 2018, or its parent folder.
+        data_dir: Folder, or its parent, of `NAME_TRAIN.tsv` and `NAME_TEST.tsv`.
         batch_size: Series in a batch. Default: 32.
         width: Values in a step. Default: `None`, `step_width(length)`.
         swap: Whether to exchange the two files, as editions differ. Default: `False`.
