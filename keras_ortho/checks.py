@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 
-def _require(holds: Any, name: str, wanted: str, received: str) -> None:
+def check(holds: Any, name: str, wanted: str, received: Any) -> None:
+    """Raises a `ValueError` about an argument unless a condition holds."""
     if not holds:
         raise ValueError(f"`{name}` must {wanted}. Received: {received}")
 
@@ -32,7 +33,7 @@ def _check_integer(name: str, value: Any, least: int, wanted: str) -> int:
         number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
         number = None
-    _require(number is not None and number >= least, name, wanted, f"{name}={value!r}")
+    check(number is not None and number >= least, name, wanted, f"{name}={value!r}")
     return operator.index(value)
 
 
@@ -43,7 +44,7 @@ def check_sizes(name: str, value: Any) -> tuple[int, ...]:
     sizes = list(value) if is_shape or isinstance(value, list | tuple) else []
     holds = sizes and all(is_integer(size) and size > 0 for size in sizes)
     wanted = "be a tuple or list of positive integers"
-    _require(holds, name, wanted, f"{name}={value!r}")
+    check(holds, name, wanted, f"{name}={value!r}")
     return tuple(map(int, sizes))
 
 
@@ -77,7 +78,7 @@ def _check_float(
 ) -> float:
     numeric = isinstance(value, int | float | np.integer | np.floating)
     holds = numeric and not isinstance(value, bool) and in_range(value)
-    _require(holds, name, wanted, f"{name}={value!r}")
+    check(holds, name, wanted, f"{name}={value!r}")
     return float(value)
 
 
@@ -89,7 +90,7 @@ def check_bounds(minval: Any, maxval: Any) -> tuple[float, float]:
     """
     minval, maxval = check_finite("minval", minval), check_finite("maxval", maxval)
     received = f"minval={minval}, maxval={maxval}"
-    _require(minval <= maxval, "minval", "be at most `maxval`", received)
+    check(minval <= maxval, "minval", "be at most `maxval`", received)
     return minval, maxval
 
 
@@ -97,13 +98,13 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
     """Checks that an argument is one of some words."""
     words = tuple(choices)
     holds = isinstance(value, str) and value in words
-    _require(holds, name, f"be one of {words}", f"{name}={value!r}")
+    check(holds, name, f"be one of {words}", f"{name}={value!r}")
 
 
 def check_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
     """Checks the shape of an array."""
     holds = array.shape == shape
-    _require(holds, name, f"have the shape {shape}", f"{name}.shape={array.shape}")
+    check(holds, name, f"have the shape {shape}", f"{name}.shape={array.shape}")
 
 
 def check_fits(name: str, tensor: Any, shape: Any, to: str) -> None:
@@ -113,26 +114,26 @@ def check_fits(name: str, tensor: Any, shape: Any, to: str) -> None:
         a == b or None in (a, b) for a, b in zip(found, expected, strict=True)
     )
     wanted = f"have the shape {expected} to fit {to}"
-    _require(holds, name, wanted, f"shape {found}")
+    check(holds, name, wanted, f"shape {found}")
 
 
 def check_square(name: str, matrix: Any) -> None:
     """Checks that an argument is a square matrix."""
     shape = tuple(matrix.shape)
     holds = len(shape) == 2 and shape[0] == shape[1] and shape[0]
-    _require(holds, name, "be square", f"{name}.shape={shape}")
+    check(holds, name, "be square", f"{name}.shape={shape}")
 
 
 def check_all_finite(name: str, array: np.ndarray) -> None:
     """Checks that all entries of an array are finite."""
-    _require(np.isfinite(array).all(), name, "be finite", "NaN or infinite values")
+    check(np.isfinite(array).all(), name, "be finite", "NaN or infinite values")
 
 
 def check_real(name: str, array: np.ndarray) -> None:
     """Checks that an array holds real numbers."""
     # In NumPy, bfloat16 is an extension type of another kind.
     holds = array.dtype.kind in "biuf" or array.dtype.name == "bfloat16"
-    _require(holds, name, "contain real numbers", f"{name}.dtype={array.dtype}")
+    check(holds, name, "contain real numbers", f"{name}.dtype={array.dtype}")
 
 
 def check_real_square(name: str, matrix: Any) -> np.ndarray:
@@ -148,7 +149,7 @@ def check_real_tensor(name: str, tensor: Any) -> None:
     """Checks that a tensor is real: casting a complex one drops its imaginary part."""
     dtype = getattr(tensor, "dtype", "")
     wanted = "be real: concatenate the real and the imaginary parts, as features"
-    _require("complex" not in str(dtype), name, wanted, f"{name}.dtype={dtype}")
+    check("complex" not in str(dtype), name, wanted, f"{name}.dtype={dtype}")
 
 
 def check_last_axis(layer: Any, input_shape: tuple[int | None, ...]) -> int:

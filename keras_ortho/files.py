@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from keras_ortho.checks import check
+
 FilePath = str | os.PathLike[str]
 
 
@@ -73,15 +75,10 @@ def naming(path: FilePath) -> Iterator[None]:
 def read_bytes(path: FilePath, largest: int) -> bytes:
     """Reads a whole file of at most `largest` bytes."""
     status = os.stat(path)
-    if not stat.S_ISREG(status.st_mode):  # Opening a pipe would wait for its other end.
-        raise ValueError(
-            f"The path must be that of a regular file. Received: {os.fspath(path)}"
-        )
-    if status.st_size > largest:
-        raise ValueError(
-            f"The file must have at most {largest} bytes. Received: {os.fspath(path)} "
-            f"of {status.st_size} bytes"
-        )
+    # Opening a pipe would wait for its other end.
+    check(stat.S_ISREG(status.st_mode), "path", "be that of a regular file", path)
+    received = f"{path} of {status.st_size} bytes"
+    check(status.st_size <= largest, "path", f"have at most {largest} bytes", received)
     return Path(path).read_bytes()
 
 

@@ -10,7 +10,7 @@ from keras import ops
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.replicas import share_among_replicas
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_fits, check_real_tensor
+from keras_ortho.checks import check, check_fits, check_real_tensor
 from keras_ortho.keras_internals import get_keras_mask
 
 
@@ -159,11 +159,8 @@ class NegativeSISDR(keras.losses.Loss):
         """Computes the mean over a batch; see the class for the arguments."""
         mask = get_keras_mask(y_pred)
         y_true, y_pred = _real_pair(y_true, y_pred, self.dtype)
-        if len(y_pred.shape) != 2:
-            raise ValueError(
-                "`y_pred` must have the shape (batch, samples). "
-                f"Received: shape {tuple(y_pred.shape)}"
-            )
+        shape = tuple(y_pred.shape)
+        check(len(shape) == 2, "y_pred", "have the shape (batch, samples)", shape)
         weights = _joined_weights(y_pred, mask, sample_weight)
         y_true, y_pred = y_true * weights, y_pred * weights
         if self.zero_mean:

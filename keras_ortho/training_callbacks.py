@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_ortho.cells.cell import RecurrentCell
-from keras_ortho.checks import check_count
+from keras_ortho.checks import check, check_count
 from keras_ortho.distribution import shared_evaluation
 from keras_ortho.keras_internals import layers_within
 from keras_ortho.layers.carried_state import CarriedState
@@ -43,26 +43,22 @@ class ResetStates(keras.callbacks.Callback):
     def _layers(self) -> list[CarriedState]:
         return [x for x in layers_within(self.model) if isinstance(x, CarriedState)]
 
+    def _states(self) -> list[keras.Variable]:
+        return [v for x in self._layers() for v in (*x.states, x.has_begun)]
+
     def _reset(self) -> None:
         for layer in self._layers():
             layer.reset_state()
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Checks that the model has states, and that batches can be counted."""
-        if not self._layers():
-            raise ValueError(
-                "`model` must contain a `CarriedState` layer. "
-                f"Received: {self.model.name} with none"
-            )
+        check(self._layers(), "model", "contain a `CarriedState` layer", "none")
         if self.every is None:
             return
         steps, together = self.params.get("steps"), self.model.steps_per_execution
-        if steps is None or together != 1:
-            raise ValueError(
-                "`every` requires a known number of steps per epoch, and "
-                f"`steps_per_execution=1`. Received: steps={steps}, "
-                f"steps_per_execution={together}"
-            )
+        wanted = "be `None` unless the steps of an epoch are known, and executed singly"
+        received = f"steps={steps}, steps_per_execution={together}"
+        check(steps is not None and together == 1, "every", wanted, received)
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Resets the states, unless `every` is given."""
@@ -80,22 +76,13 @@ class ResetStates(keras.callbacks.Callback):
 
     def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Sets the states of training aside, and resets them."""
-        self._kept = [
-            [ops.convert_to_numpy(variable) for variable in _carried(layer)]
-            for layer in self._layers()
-        ]
+        self._kept = [ops.convert_to_numpy(variable) for variable in self._states()]
         self._reset()
 
     def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
         """Restores the states of training."""
-        for layer, values in zip(self._layers(), self._kept, strict=True):
-            for variable, value in zip(_carried(layer), values, strict=True):
-                variable.assign(value)
-
-
-def _carried(layer: CarriedState) -> list[keras.Variable]:
-    """Returns the states, and the flag that tells whether they are in use."""
-    return [*layer.states, layer.has_begun]
+        for variable, value in zip(self._states(), self._kept, strict=True):
+            variable.assign(value)
 
 
 class Rebase(keras.callbacks.Callback):
@@ -134,18 +121,11 @@ class Rebase(keras.callbacks.Callback):
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Checks that the model has bases, and that no optimizer averages weights."""
-        if not self._layers():
-            raise ValueError(
-                "`model` must contain a layer with a `Rebased` parametrization. "
-                f"Received: {self.model.name} with none"
-            )
+        wanted = "contain a layer with a `Rebased` parametrization"
+        check(self._layers(), "model", wanted, f"{self.model.name} with none")
+        wanted = "not average weights (`use_ema`), which would mix several bases"
         for optimizer in optimizers_within(self.model):
-            if optimizer.use_ema:
-                raise ValueError(
-                    "`Rebase` requires an optimizer without averages of the weights, "
-                    "which would mix free variables of several bases. Received: "
-                    f"{optimizer.name} with use_ema=True"
-                )
+            check(not optimizer.use_ema, "optimizer", wanted, optimizer.name)
 
     def _completed(self) -> int:
         """Returns the number of periods since the optimizer began."""

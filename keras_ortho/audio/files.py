@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from keras_ortho.audio.stft import SAMPLE_RATE
-from keras_ortho.checks import check_count
+from keras_ortho.checks import check, check_count
 from keras_ortho.extras import require
 from keras_ortho.files import FilePath, read_bytes
 
@@ -97,11 +97,9 @@ def resample_to_int16(
     (8000,)
     """
     samples = np.asarray(samples)
-    if samples.ndim != 1 or samples.dtype != np.int16:
-        raise ValueError(
-            "`samples` must be int16 of shape [samples]. "
-            f"Received: {samples.dtype} of shape {samples.shape}"
-        )
+    fits = samples.ndim == 1 and samples.dtype == np.int16
+    received = f"{samples.dtype} of shape {samples.shape}"
+    check(fits, "samples", "be int16 of shape [samples]", received)
     rate = check_count("rate", rate)
     divisor = math.gcd(rate, check_count("target_rate", target_rate))
     if rate == target_rate:

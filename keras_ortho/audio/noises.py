@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_ortho.audio.samples import to_float
 from keras_ortho.audio.stft import SAMPLE_RATE
-from keras_ortho.checks import check_decibels
+from keras_ortho.checks import check, check_decibels
 from keras_ortho.extras import require
 
 Noise = Callable[[int, np.random.Generator], np.ndarray]
@@ -174,8 +174,7 @@ def late_reverberation(speech: np.ndarray, random: np.random.Generator) -> np.nd
 
 def _loud(name: str, sound: np.ndarray) -> np.ndarray:
     sound = to_float(sound, name)
-    if not sound.any():
-        raise ValueError(f"`{name}` must not be silent. Received: {len(sound)} samples")
+    check(sound.any(), name, "not be silent", f"{len(sound)} samples")
     return sound
 
 

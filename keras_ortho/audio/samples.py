@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_ortho.checks import check_count
+from keras_ortho.checks import check, check_all_finite, check_count
 from keras_ortho.extras import require
 from keras_ortho.files import FilePath, replacing
 
@@ -28,13 +28,10 @@ def to_float(samples: np.ndarray, name: str = "samples") -> np.ndarray:
     """
     samples = np.asarray(samples)
     floating = np.issubdtype(samples.dtype, np.floating)
-    if samples.ndim != 1 or not (floating or samples.dtype == np.int16):
-        raise ValueError(
-            f"`{name}` must be int16 or floating point, of shape [samples]. "
-            f"Received: {samples.dtype} of shape {samples.shape}"
-        )
-    if not np.isfinite(samples).all():
-        raise ValueError(f"`{name}` must be finite. Received: NaN or infinite samples")
+    fits = samples.ndim == 1 and (floating or samples.dtype == np.int16)
+    wanted = "be int16 or floating point, of shape [samples]"
+    check(fits, name, wanted, f"{samples.dtype} of shape {samples.shape}")
+    check_all_finite(name, samples)
     floats = samples.astype(np.float64)
     return floats if floating else floats / FULL_SCALE
 

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from keras_ortho.audio.samples import to_float
-from keras_ortho.checks import check_all_finite, check_choice, check_shape
+from keras_ortho.checks import check, check_all_finite, check_choice, check_shape
 from keras_ortho.extras import require
 from keras_ortho.frames import (
     FRAME_LENGTH,
@@ -84,11 +84,8 @@ def istft(
     spectrum = np.asarray(spectrum)
     check_shape("spectrum", spectrum, (len(spectrum), frame_length // 2 + 1))
     longest = (len(spectrum) - 1) * hop_length - frame_length
-    if not 0 <= length <= longest:
-        raise ValueError(
-            f"`length` must lie in 0 .. {longest} for {len(spectrum)} frames. "
-            f"Received: {length}"
-        )
+    wanted = f"lie in 0 .. {longest} for {len(spectrum)} frames"
+    check(0 <= length <= longest, "length", wanted, length)
     lengths = {"n_fft": frame_length, "hop_length": hop_length, "center": False}
     spectrum = spectrum.astype(np.complex64, copy=False)
     padded = require("librosa", extra="speech").istft(spectrum.T, **lengths)

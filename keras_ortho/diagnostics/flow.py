@@ -18,6 +18,7 @@ from keras_ortho.backend import gradients, scan, stack
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import RecurrentCell
+from keras_ortho.checks import check
 from keras_ortho.diagnostics.matrices import of_finite
 from keras_ortho.diagnostics.probe import Probe, Steps, entries, exact, probe_of
 from keras_ortho.keras_internals import get_keras_mask, get_loss
@@ -65,11 +66,8 @@ def gradient_norms(
     """
     received = getattr(model, "loss", None) if loss is None else loss
     losses = [each for each in tree.flatten(received) if each is not None]
-    if len(losses) != 1:
-        raise ValueError(
-            "`loss` must be a single loss: the model is not compiled with exactly one. "
-            f"Received: loss={received!r}"
-        )
+    wanted = "be a single loss: the model is not compiled with exactly one"
+    check(len(losses) == 1, "loss", wanted, f"loss={received!r}")
     probe = probe_of(model, layer, _gradients, state, units, losses[0])
     found, mask = probe(x, y)
     # In float32, the squares of small gradients would underflow.
@@ -222,11 +220,8 @@ def _gradients(
 
     def total(shift: Tensor) -> Tensor:
         flat = tree.flatten((y, probe.observe(x, lambda *_: None, shift)[0]))
-        if len(flat) != 2:
-            raise ValueError(
-                "`model` must have one output, and `y` its targets. "
-                f"Received: {len(flat)} outputs and targets"
-            )
+        wanted, count = "have one output, and `y` its targets", len(flat)
+        check(count == 2, "model", wanted, f"{count} outputs and targets")
         return ops.sum(_losses(loss, *flat))
 
     (found,) = gradients(total, [ops.zeros_like(before)])
@@ -312,11 +307,9 @@ def _spectral_norms(matrices: Tensor) -> Tensor:
 
 def _states(probe: Probe, num_steps: int, starts: Tensor) -> Tensor:
     cell = probe.layer.cell
-    if cell.state_size not in (2, [2], (2,)):
-        raise ValueError(
-            "`layer` must have one state of two numbers. "
-            f"Received: {probe.layer.name} with state_size={cell.state_size}"
-        )
+    size = cell.state_size
+    wanted = "have one state of two numbers"
+    check(size in (2, [2], (2,)), "layer", wanted, f"state_size={size}")
     state = ops.cast(starts, cell.compute_dtype)
     shape = (num_steps, starts.shape[0], math.prod(cell.kernel.shape[:-1]))
     inputs, mask = ops.zeros(shape, state.dtype), ops.ones(shape[:2], "bool")

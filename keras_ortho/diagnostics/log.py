@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_ortho.checks import check_count
+from keras_ortho.checks import check, check_count
 from keras_ortho.files import FilePath, write_csv
 
 
@@ -88,11 +88,9 @@ class Log(keras.callbacks.Callback):
     def _record(self, epoch: int) -> None:
         self._rows.append({"epoch": epoch, **_numbers(self.measure(self.model))})
         columns = self._rows[0].keys()
-        if columns != self._rows[-1].keys():
-            raise ValueError(
-                "To resume a run, `path` must be a table of this callback. "
-                f"Received: path={self.path} with the columns {', '.join(columns)}"
-            )
+        same = columns == self._rows[-1].keys()
+        received = f"path={self.path} with the columns {', '.join(columns)}"
+        check(same, "path", "be a table of this callback, to resume a run", received)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write_csv(self.path, self._rows)
 

@@ -8,6 +8,7 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.cells import RecurrentCell
+from keras_ortho.checks import check
 from keras_ortho.diagnostics.probe import recurrent_layers
 from keras_ortho.keras_internals import layers_within
 from keras_ortho.layers.parametrized_layer import GATES, ParametrizedLayer, made_within
@@ -73,11 +74,8 @@ def _of_cells(
         for of_cell, cell in cells.items():
             for part, values in parts(cell).items():
                 name = "/".join(filter(None, (layer.name, of_cell, part)))
-                if name in found:  # Possible in nested models.
-                    raise ValueError(
-                        "`model` must not have recurrent layers with the same name. "
-                        f"Received: model={model.name} with two named {name!r}"
-                    )
+                wanted = "not have recurrent layers with the same name"
+                check(name not in found, "model", wanted, f"two named {name!r}")
                 matrix = np.asarray(ops.convert_to_numpy(values)).astype("float64")
                 if getattr(cell, "complex_state", False):
                     matrix = complex_matrix("recurrent_matrix", matrix, cell.units)

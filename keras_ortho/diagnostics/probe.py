@@ -16,16 +16,14 @@ from keras_ortho.backend import gradients, in_graph, scan, stack
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells import RecurrentCell
+from keras_ortho.checks import check
 from keras_ortho.keras_internals import layers_within
 
 
 def recurrent_layers(model: keras.layers.Layer) -> list[Any]:
     """Returns all recurrent layers, in models and wrappers at any depth."""
-    if not model.built:
-        raise ValueError(
-            "`model` must be built: give it an `Input`, or call it once. "
-            f"Received: {model.name} with built=False"
-        )
+    wanted = "be built: give it an `Input`, or call it once"
+    check(model.built, "model", wanted, f"{model.name} with built=False")
     return [each for each in layers_within(model) if isinstance(each, keras.layers.RNN)]
 
 
@@ -162,12 +160,9 @@ class Probe:
     def __init__(self, model: Any, layer: Any, measure: Callable[..., Any]) -> None:
         layers = recurrent_layers(model)
         found = [each for each in layers if layer in (None, each.name) or each is layer]
-        if len(found) != 1:
-            raise ValueError(
-                "`layer` must be one of the recurrent layers of the model: "
-                f"{', '.join(repr(each.name) for each in layers) or 'it has none'}. "
-                f"Received: layer={layer!r}"
-            )
+        names = ", ".join(repr(each.name) for each in layers) or "it has none"
+        wanted = f"be one of the recurrent layers of the model: {names}"
+        check(len(found) == 1, "layer", wanted, f"layer={layer!r}")
         self.model, self.layer, self.measure = model, found[0], measure
         self._function = in_graph(self._traced)
 
@@ -175,11 +170,7 @@ class Probe:
         """Runs the measurement on nested arrays."""
         data = tree.map_structure(ops.convert_to_tensor, data)
         sizes = {x.shape[0] for x in tree.flatten(data)}
-        if len(sizes) != 1:
-            raise ValueError(
-                "`x` and `y` must contain the same number of sequences. "
-                f"Received: {sizes}"
-            )
+        check(len(sizes) == 1, "x", "have the number of sequences of `y`", sizes)
         values = [ops.convert_to_tensor(v) for v in self._variables()]
         return tree.map_structure(ops.convert_to_numpy, self._function(values, data))
 
@@ -232,9 +223,6 @@ class Probe:
         # In `vars`, as Keras tracks attributes. cuDNN would not come to the loop.
         with mock.patch.dict(vars(layer), inner_loop=loop, use_cudnn=False):
             output = self.model(x, training=False)
-        if len(answers) != 1:
-            raise ValueError(
-                "`model` must call the recurrent layer once. "
-                f"Received: {layer.name}, called {len(answers)} times"
-            )
+        received = f"{layer.name}, called {len(answers)} times"
+        check(len(answers) == 1, "model", "call the recurrent layer once", received)
         return output, answers[0]

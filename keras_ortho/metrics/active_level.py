@@ -28,7 +28,7 @@ class ActiveLevel(NamedTuple):
 
     Attributes:
         level: Mean power while active, in dB; `-inf` for silence.
-        activity: Fraction of the time that is active: mean power over active power.
+        activity: Fraction of the time that is active, mean power over active power.
         active: bool `[samples]`, `True` where speech is active.
     """
 

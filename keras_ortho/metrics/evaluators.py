@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 from keras_ortho import audio
-from keras_ortho.checks import check_choice, check_count
+from keras_ortho.checks import check, check_choice, check_count
 from keras_ortho.executors import in_parallel
 from keras_ortho.extras import require
 from keras_ortho.metrics.perceptual import (
@@ -92,8 +92,7 @@ class MeanScore(NamedTuple):
 
     Attributes:
         mean: Mean over the utterances that have the score; NaN if none has.
-        unscored: Number of utterances that do not have it.
-        utterances: Total number of utterances.
+        unscored, utterances: Numbers of those that do not have it, and of all.
     """
 
     mean: float
@@ -278,8 +277,7 @@ class SpeechScores(keras.callbacks.Callback):
         self.predicts = predicts
         self.every = check_count("every", every)
         pairs = [_pair(utterance) for utterance in utterances]
-        if not pairs:
-            raise ValueError("`utterances` must not be empty. Received: none")
+        check(pairs, "utterances", "not be empty", "none")
         if number is None or check_count("number", number) > len(pairs):
             number = len(pairs)
         places = np.linspace(0, len(pairs) - 1, number).round().astype(int)
@@ -334,11 +332,8 @@ class SpeechScores(keras.callbacks.Callback):
         whole = self.predicts == "waveform"
         spectrum = noisy[:, None] if whole else audio.stft(noisy)
         output = output.reshape(len(output), -1)[: len(spectrum)]
-        if output.shape != spectrum.shape:
-            raise ValueError(
-                f"`predicts` must name what the model puts out; {self.predicts!r} has "
-                f"the shape {spectrum.shape}. Received: {output.shape}"
-            )
+        wanted = f"be what the model puts out; {self.predicts!r} is {spectrum.shape}"
+        check(output.shape == spectrum.shape, "predicts", wanted, output.shape)
         if whole:
             return output[:, 0]
         if self.predicts != "mask":

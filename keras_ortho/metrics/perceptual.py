@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from keras_ortho.checks import check_choice
+from keras_ortho.checks import check, check_choice
 from keras_ortho.extras import require
 from keras_ortho.metrics.active_level import active_level
 from keras_ortho.metrics.signals import signal_pair, unscored
@@ -79,11 +79,8 @@ def check_pesq_options(
     """Checks the options of `pesq`."""
     check_choice("mode", mode, RATES)
     check_choice("scale", scale, ("mos_lqo", "raw") if mode == "nb" else ("mos_lqo",))
-    if sample_rate not in RATES[mode]:
-        raise ValueError(
-            f"`sample_rate` must be one of {RATES[mode]} for PESQ with mode={mode!r}. "
-            f"Received: {sample_rate}"
-        )
+    wanted = f"be one of {RATES[mode]} for PESQ with mode={mode!r}"
+    check(sample_rate in RATES[mode], "sample_rate", wanted, sample_rate)
 
 
 def mos_lqo_to_raw(mos_lqo: float) -> float:

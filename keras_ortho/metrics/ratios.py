@@ -16,8 +16,7 @@ class SNRScores(NamedTuple):
     Attributes:
         segmental: Mean of the scored frames' ratios in dB.
         overall: Ratio in dB of the energies summed over the scored frames.
-        frames_used: Number of frames that were scored.
-        frames: Total number of frames.
+        frames_used, frames: Numbers of frames that were scored, and of all.
     """
 
     segmental: float

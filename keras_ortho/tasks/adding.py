@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_ortho.checks import check
 from keras_ortho.tasks.pipeline import Task, check_sizes, make_random_task
 
 # Variance of the sum of two numbers uniform on (0, 1): the loss of always answering 1.
@@ -32,8 +33,7 @@ def generate(
     - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html), 5.2
     """
     num_sequences, length = check_sizes(num_sequences=num_sequences, length=length)
-    if length < 3:
-        raise ValueError(f"`length` must be at least 3. Received: length={length}")
+    check(length >= 3, "length", "be at least 3", f"length={length}")
     random = np.random.default_rng(seed)
     half = (length - 1) // 2
     first = random.integers(0, half, num_sequences)

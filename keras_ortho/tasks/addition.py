@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_ortho.checks import check, check_count
 from keras_ortho.tasks import pipeline
 
 # The characters that the integers of a text stand for; it is padded with spaces.
@@ -45,14 +46,10 @@ def generate(
     >>> "".join(CHARACTERS[i] for i in questions[0][::-1])
     '21+56'
     """
-    num_sequences, digits = pipeline.check_sizes(
-        num_sequences=num_sequences, digits=digits
-    )
-    if num_sequences > num_questions(digits):
-        raise ValueError(
-            f"`num_sequences` must be at most {num_questions(digits)}, the number of "
-            f"questions with {digits} digits. Received: num_sequences={num_sequences}"
-        )
+    most = num_questions(check_count("digits", digits))
+    num_sequences = check_count("num_sequences", num_sequences)
+    wanted = f"be at most {most}, the number of questions with {digits} digits"
+    check(num_sequences <= most, "num_sequences", wanted, num_sequences)
     random = np.random.default_rng(seed)
     pairs = np.empty((0, 2), int)
     while len(pairs) < num_sequences:
@@ -101,8 +98,7 @@ def load(
     Example:
     >>> task = load(digits=2)
     """
-    (digits,) = pipeline.check_sizes(digits=digits)
-    usual = min(50_000, num_questions(digits) * 99 // 100)
+    usual = min(50_000, num_questions(check_count("digits", digits)) * 99 // 100)
     sizes = pipeline.check_sizes(
         train_size=usual * 9 // 10 if train_size is None else train_size,
         valid_size=usual // 20 if valid_size is None else valid_size,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_ortho.checks import check
 from keras_ortho.extras import require
 from keras_ortho.files import FilePath, naming
 from keras_ortho.tasks.pipeline import check_sizes
@@ -63,12 +64,8 @@ def windows(
     batch_size, unroll = check_sizes(batch_size=batch_size, unroll=unroll)
     length = (len(symbols) - 1) // batch_size
     count = length // unroll
-    if count < 1:
-        raise ValueError(
-            "The text must have more than `batch_size` times `unroll` characters. "
-            f"Received: {len(symbols)} characters, batch_size={batch_size}, "
-            f"unroll={unroll}"
-        )
+    wanted = f"have more than {batch_size * unroll} characters, a window of each row"
+    check(count > 0, "symbols", wanted, f"{len(symbols)} characters")
 
     def cut(symbols: np.ndarray) -> np.ndarray:
         rows = symbols[: batch_size * length].reshape(batch_size, length)
@@ -120,11 +117,9 @@ def load(
     for part, size in sizes.items():
         text = _read(data_dir, part)
         vocabulary = vocabulary or sorted(set(text))
-        if new := sorted(set(text).difference(vocabulary)):
-            raise ValueError(
-                f"The {part} text must not contain symbols that are not in the "
-                f"training text. Received: {new}"
-            )
+        new = sorted(set(text).difference(vocabulary))
+        wanted = f"have a {part} text of symbols that the training text has"
+        check(not new, "data_dir", wanted, new)
         number = {symbol: place for place, symbol in enumerate(vocabulary)}
         symbols = np.array([number[symbol] for symbol in text[:size]], "int32")
         data = tf.data.Dataset.from_tensor_slices(windows(symbols, batch_size, unroll))

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import keras
 import numpy as np
 
-from keras_ortho.checks import check_choice
+from keras_ortho.checks import check, check_choice
 from keras_ortho.files import FilePath, naming
 
 _SHAPES: dict[str, tuple[int, ...]] = {"mnist": (28, 28), "cifar10": (32, 32, 3)}
@@ -65,12 +65,10 @@ def read_images(
     arrays[1::2] = (labels.reshape(-1) for labels in arrays[1::2])
     images = Images(*arrays)
     for x, y in (images[:2], images[2:]):
-        if x.dtype != np.uint8 or x.shape != (len(y), *_SHAPES[name]):
-            raise ValueError(
-                f"Images must be uint8 of shape {('images', *_SHAPES[name])}, with a "
-                f"class for each. Received: {x.dtype} of shape {x.shape} and {len(y)} "
-                f"classes from data_dir={data_dir}"
-            )
+        fits = x.dtype == np.uint8 and x.shape == (len(y), *_SHAPES[name])
+        wanted = f"hold uint8 of shape {('images', *_SHAPES[name])}, with a class each"
+        received = f"{x.dtype} of shape {x.shape}, {len(y)} classes in {data_dir}"
+        check(fits, "data_dir", wanted, received)
     return images
 
 

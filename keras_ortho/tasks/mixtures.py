@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_ortho import audio
+from keras_ortho.checks import check
 from keras_ortho.files import FilePath
 from keras_ortho.tasks.timit_records import Record
 
@@ -24,8 +25,7 @@ class Mixture(NamedTuple):
     """Noisy speech, and the clean speech in it.
 
     Attributes:
-        utterance: Id of the utterance.
-        noise: The kind of noise.
+        utterance, noise: Id of the utterance, and kind of the noise.
         snr: Signal-to-noise ratio in dB.
         noisy, clean: The signals, float32 `[samples]`.
     """
@@ -56,11 +56,8 @@ class Noises:
             speaker: [r.audio for r in records if r.speaker != speaker]
             for speaker in {record.speaker for record in records}
         }
-        if len(self.others) < 2:
-            raise ValueError(
-                "`records` must have at least two speakers, for babble. Received: "
-                f"{len(self.others)}"
-            )
+        wanted, found = "have at least two speakers, for babble", len(self.others)
+        check(found > 1, "records", wanted, found)
 
     def mix(
         self,
@@ -99,11 +96,9 @@ class Noises:
     def check_kind(self, kind: str) -> None:
         """Raises a `ValueError` if a kind of noise is not available."""
         there = (*TRAINED, *UNHEARD)
-        if kind not in there and not (kind == RECORDED and len(self.recordings)):
-            raise ValueError(
-                f"`kind` must be one of {there}, or {RECORDED!r} if recordings are "
-                f"given. Received: {kind!r}"
-            )
+        known = kind in there or (kind == RECORDED and len(self.recordings))
+        wanted = f"be one of {there}, or {RECORDED!r} if recordings are given"
+        check(known, "kind", wanted, repr(kind))
 
 
 def one_of(items: Sequence[Any], random: np.random.Generator) -> Any:
@@ -168,11 +163,8 @@ def read_recordings(folder: FilePath) -> tuple[list[np.ndarray], list[np.ndarray
         # macOS leaves files `._x.wav` that are not audio.
         if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
     )
-    if len(paths) < 2:
-        raise ValueError(
-            "A folder of noises must contain at least two files, one of them for the "
-            f"test. Received: {len(paths)} in {folder}"
-        )
+    wanted = "contain at least two files of noises, one of them for the test"
+    check(len(paths) > 1, "folder", wanted, f"{len(paths)} in {folder}")
     recordings = []
     for path in paths:
         recordings.append(audio.resample_to_int16(*audio.read_audio(path)))

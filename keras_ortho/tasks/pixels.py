@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from keras_ortho.checks import check_choice
+from keras_ortho.checks import check, check_choice
 from keras_ortho.extras import require
 from keras_ortho.files import FilePath
 from keras_ortho.tasks import pipeline
@@ -114,8 +114,7 @@ def cifar10(
     """
     check_choice("form", form, FORMS)
     noise = length - 32 if form == "noise-padded" else 0
-    if noise < 0:
-        raise ValueError(f"`length` must be at least 32. Received: length={length}")
+    check(noise >= 0, "length", "be at least 32", f"length={length}")
     return _make_task(
         read_images("cifar10", data_dir),
         lambda images: images.reshape(len(images), *FORMS[form]),
@@ -144,12 +143,9 @@ def _make_task(
         train_size=total - valid_size if train_size is None else train_size,
         test_size=tested if test_size is None else test_size,
     )
-    if valid_size + train_size > total or test_size > tested:
-        raise ValueError(
-            f"There are {total} images for training and validation, and {tested} for "
-            f"the test. Received: valid_size={valid_size}, train_size={train_size}, "
-            f"test_size={test_size}"
-        )
+    fits = valid_size + train_size <= total and test_size <= tested
+    wanted = f"leave enough of the {total} images for training, {tested} for the test"
+    check(fits, "valid_size", wanted, f"{valid_size=}, {train_size=}, {test_size=}")
     order = np.random.SeedSequence(seed)
     noise_seed = int(order.generate_state(2)[1])
     # All images have different numbers, and so different noise.

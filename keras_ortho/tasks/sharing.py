@@ -3,6 +3,7 @@
 import math
 from typing import Any, NamedTuple
 
+from keras_ortho.checks import check
 from keras_ortho.extras import require
 
 
@@ -106,12 +107,10 @@ def evaluation_share(data: Any, share: Share) -> Any:
 
 
 def _is_whole(share: Share) -> bool:
-    if share.replicas > 1 and share.replicas % share.processes:
-        raise ValueError(
-            "`replicas`, counted over all processes, must be 1, for whole batches, or "
-            f"a multiple of `processes`. Received: {share}"
-        )
-    return share.replicas == 1
+    whole = share.replicas == 1
+    wanted = "be 1, for whole batches, or a multiple of `processes`"
+    check(whole or share.replicas % share.processes == 0, "replicas", wanted, share)
+    return whole
 
 
 def _rows(batch: Any) -> Any:

@@ -36,8 +36,7 @@ class Timit:
             each epoch; `None` if not requested, like the other splits.
         valid, test: As `train`, in the order of the records or, in buckets, of length.
         passes: As for `keras_ortho.tasks.pipeline.Task`.
-        num_utterances: Number of utterances of each split.
-        num_frames: Number of valid frames of each split.
+        num_utterances, num_frames: Utterances and valid frames of each split.
         max_frames: Number of frames of the longest utterance of each split.
         mean, std: Of each bin over the training frames, in dB, float64 `[129]`.
     """

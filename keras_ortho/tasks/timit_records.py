@@ -25,8 +25,7 @@ class Record(NamedTuple):
     """One utterance.
 
     Attributes:
-        id: Its name, for TIMIT `"{speaker}_{sentence}"`.
-        speaker: The speaker.
+        id, speaker: Its name, for TIMIT `"{speaker}_{sentence}"`, and the speaker.
         log_power: float32 `[frames, 129]`, in dB.
         audio: int16 `[samples]`, at 8 kHz.
     """

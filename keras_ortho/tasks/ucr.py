@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_ortho.checks import check
 from keras_ortho.files import FilePath, naming
 from keras_ortho.tasks.pipeline import Task, check_sizes, constant_error, make_task
 
@@ -96,11 +97,8 @@ def load(
     count, length = train.values.shape
     width = width or step_width(length)
     labels = np.unique(train.labels)
-    if (other := np.setdiff1d(test.labels, labels)).size:
-        raise ValueError(
-            f"Each label must be one of those trained on, {labels.tolist()}. "
-            f"Received: {other.tolist()}"
-        )
+    other = np.setdiff1d(test.labels, labels).tolist()
+    check(not other, "name", f"have labels trained on, {labels.tolist()}", other)
     (x, y), on_test = (
         (
             part.values.reshape(len(part.values), -1, width),

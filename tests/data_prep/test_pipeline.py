@@ -165,11 +165,11 @@ FAULTS = {
     "stereo": "The file must have one channel, not 2",
     "channels": "The file is truncated or damaged: its header states",
     "rate": "The sampling rate must lie in 8000 .. 192000 Hz, not 4000",
-    "pipe": "The path must be that of a regular file",
+    "pipe": "`path` must be that of a regular file",
     "count": "A SPHERE header must state the number of samples once",
     "flac": "The file is damaged or too long: its header states 68719476735 samples",
     "mp3": "The file (is truncated or damaged|cannot be read as audio)",
-    "large": "The file must have at most 268435456 bytes",
+    "large": "`path` must have at most 268435456 bytes",
     "link": "Cannot be read: No such file or directory",
 }
 

@@ -140,7 +140,7 @@ REFUSED = {
     "call the recurrent layer once": lambda: input_sensitivity(shared(), X),
     "a single loss": lambda: gradient_norms(one(), X, Y, loss=["mse", "mae"]),
     "have one output": lambda: gradient_norms(one(), X, [Y, Y]),
-    "number of sequences": lambda: gradient_norms(one(), X, Y[:1]),
+    "number of sequences of": lambda: gradient_norms(one(), X, Y[:1]),
     "one of its states": lambda: gradient_norms(model_of(other), X, Y),
     "one state of two numbers": lambda: trajectories(model_of(lstm), [[0, 0]], 3),
 }

@@ -183,7 +183,7 @@ def test_a_base_in_few_bits(cls):
             (
                 lambda: ScoRNN(4, rebase_every=9),
                 make(keras.optimizers.SGD(use_ema=True)),
-                "`Rebase` requires .*(sgd|recurrent)[_0-9]* with",
+                "`optimizer` must not average .*(sgd|recurrent)[_0-9]*$",
             )
             for make in (keras.optimizers.LossScaleOptimizer, paper_optimizer)
         ),

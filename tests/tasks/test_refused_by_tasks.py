@@ -46,8 +46,13 @@ mnist, ucr_of = partial(read_images, "mnist"), partial(ucr.load, "A")
 # A file, what it holds beside the others of its folder, and what the error says.
 DAMAGED = [
     (mnist, f"{FILES[0]}.gz", gzip.compress(bytes(16), mtime=0)[:-9], "ended before"),
-    (mnist, FILES[1], bytes(47), "with a class for each.* 39 classes"),
-    (characters.load, "ptb.valid.txt", b" % z it \n", r"valid text .*: \['%', 'z'\]$"),
+    (mnist, FILES[1], bytes(47), "with a class each.* 39 classes"),
+    (
+        characters.load,
+        "ptb.valid.txt",
+        b" % z it \n",
+        r"a valid text .*: \['%', 'z'\]$",
+    ),
     (characters.load, "ptb.test.txt", None, r"ptb\.test\.txt.*LDC99T42.*Received:"),
     (ucr_of, "A_TRAIN.tsv", b"1\t2\t3\n1\t2\n", "A_TRAIN.tsv: .*row 2"),
     (ucr_of, "A_TRAIN.tsv", b"1\tNaN\n", "A_TRAIN.tsv: .*missing values"),
@@ -78,9 +83,9 @@ def test_files(tmp_path, place):
 
 def test_sizes_of_files(tmp_path):
     write_npz(tmp_path / "images.npz", draw((32, 32, 3), 5, 3))
-    with pytest.raises(ValueError, match="There are 5 images .* valid_size=4, train_s"):
+    with pytest.raises(ValueError, match="the 5 images .* valid_size=4, train_s"):
         pixels.cifar10(tmp_path, valid_size=4, train_size=2)
-    with pytest.raises(ValueError, match="uint8 of shape .*, 28, 28.*data_dir=/"):
+    with pytest.raises(ValueError, match="uint8 of shape .*, 28, 28.* classes in /"):
         mnist(tmp_path)
     write_wav(tmp_path / "0.wav", np.ones(9), 8000)
     write_wav(tmp_path / "1.wav", np.zeros(9), 8000)
