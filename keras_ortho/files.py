@@ -34,12 +34,10 @@ def replacing(path: FilePath) -> Iterator[Path]:
         aside.unlink(missing_ok=True)
 
 
-def write_json(
-    path: FilePath, values: Mapping[str, Any], indent: int | None = 1
-) -> None:
+def write_json(path: FilePath, values: Mapping[str, Any]) -> None:
     """Writes values as JSON."""
     with replacing(path) as aside:
-        aside.write_text(json.dumps(values, indent=indent) + "\n", "utf-8")
+        aside.write_text(json.dumps(values, indent=1) + "\n", "utf-8")
 
 
 def write_csv(path: FilePath, rows: Iterable[Mapping[str, Any]]) -> None:

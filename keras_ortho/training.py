@@ -28,6 +28,7 @@ __all__ = ["MODEL", "best_epoch", "train"]
 SETTINGS, STATE = "settings.json", "state.weights.h5"
 MODEL, HISTORY = "best.keras", "history.csv"
 POSITION = "position"
+Logs = dict[str, Any] | None
 
 
 def train(
@@ -87,9 +88,8 @@ def train(
         `"f1_score_0"`.
 
     Raises:
-        ValueError: If an argument is out of range; if `fit` does not report `monitor`,
-            or it is finite in no epoch; or if `folder` holds files of these names from
-            elsewhere, damaged files, or a run with other settings or more epochs.
+        ValueError: If an argument is invalid; if `monitor` is not reported, or never
+            finite; or if `folder` holds a damaged run, another, or other such files.
         BlockingIOError: If another process is training in the folder.
 
     Example:
@@ -246,7 +246,7 @@ def best_epoch(figures: Sequence[float], mode: str = "min") -> int:
 class Averages(SwapEMAWeights):
     """The first callback: validation and the other callbacks see the averages."""
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Puts the averages into the model until the last callback."""
         self.on_test_begin()
 
@@ -336,19 +336,17 @@ class TrainingState(keras.callbacks.Callback):
         best = best_epoch(figures, self.mode) + 1
         return self.folder / f"state-best-{best}.weights.h5"
 
-    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Records the time and the number of batches at the start of the epoch."""
         self.started = time.monotonic()
         self._batches_before = self.batches
 
-    def on_train_batch_begin(
-        self, batch: int, logs: dict[str, Any] | None = None
-    ) -> None:
+    def on_train_batch_begin(self, batch: int, logs: Logs = None) -> None:
         """Counts the batches."""
         # Not in `on_train_batch_end`, for which Keras would wait for the device.
         self.batches = self._batches_before + batch + self.model.steps_per_execution
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Adds the epoch to the history, and saves the state if a save is due."""
         figures = _numbers(logs or {})
         wanted = f"be one of the metrics that `fit` reports: {sorted(figures)}"

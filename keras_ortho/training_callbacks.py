@@ -13,7 +13,7 @@ from keras_ortho.layers.carried_state import CarriedState
 from keras_ortho.layers.ortho_dense import OrthoDense
 from keras_ortho.layers.parametrized_layer import ParametrizedLayer
 from keras_ortho.optimizers.within import optimizers_within
-from keras_ortho.training import check_batches
+from keras_ortho.training import Logs, check_batches
 
 
 class ResetStates(keras.callbacks.Callback):
@@ -50,7 +50,7 @@ class ResetStates(keras.callbacks.Callback):
         for layer in self._layers():
             layer.reset_state()
 
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         """Checks that the model has states, and that batches can be counted."""
         check(self._layers(), "model", "contain a `CarriedState` layer", "none")
         if self.every is None:
@@ -60,26 +60,24 @@ class ResetStates(keras.callbacks.Callback):
         received = f"steps={steps}, steps_per_execution={together}"
         check(steps is not None and together == 1, "every", wanted, received)
 
-    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Resets the states, unless `every` is given."""
         if self.every is None:
             self._reset()
         else:
             self._batches_before = epoch * self.params["steps"]
 
-    def on_train_batch_begin(
-        self, batch: int, logs: dict[str, Any] | None = None
-    ) -> None:
+    def on_train_batch_begin(self, batch: int, logs: Logs = None) -> None:
         """Resets the states every `every` batches."""
         if self.every is not None and (self._batches_before + batch) % self.every == 0:
             self._reset()
 
-    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_test_begin(self, logs: Logs = None) -> None:
         """Sets the states of training aside, and resets them."""
         self._kept = [ops.convert_to_numpy(variable) for variable in self._states()]
         self._reset()
 
-    def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
+    def on_test_end(self, logs: Logs = None) -> None:
         """Restores the states of training."""
         for variable, value in zip(self._states(), self._kept, strict=True):
             variable.assign(value)
@@ -119,7 +117,7 @@ class Rebase(keras.callbacks.Callback):
             and getattr(layer.parametrization, "has_base", False)
         ]
 
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         """Checks that the model has bases, and that no optimizer averages weights."""
         wanted = "contain a layer with a `Rebased` parametrization"
         check(self._layers(), "model", wanted, f"{self.model.name} with none")
@@ -132,13 +130,11 @@ class Rebase(keras.callbacks.Callback):
         updates = (int(each.iterations) for each in optimizers_within(self.model))
         return max(updates) // self.every
 
-    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Notes the updates of previous epochs, also of an earlier `fit`."""
         self._periods = self._completed()
 
-    def on_train_batch_end(
-        self, batch: int, logs: dict[str, Any] | None = None
-    ) -> None:
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         """Moves the bases if they are due."""
         if keras.backend.backend() == "jax":
             self.model.jax_state_sync()  # Writes the state of `fit` to the variables.
@@ -173,11 +169,11 @@ class TestFigures(keras.callbacks.Callback):
         self.data = self._share = data
         self.callbacks: list[keras.callbacks.Callback] = callbacks or []
 
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         """Selects the part of the data that this process evaluates."""
         self._share = shared_evaluation(self.model, self.data)
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Evaluates the current model."""
         figures = self.model.evaluate(
             self._share, callbacks=self.callbacks, return_dict=True, verbose=0

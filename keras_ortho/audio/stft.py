@@ -7,12 +7,7 @@ import numpy as np
 from keras_ortho.audio.samples import to_float
 from keras_ortho.checks import check, check_all_finite, check_choice, check_shape
 from keras_ortho.extras import require
-from keras_ortho.frames import (
-    FRAME_LENGTH,
-    HOP_LENGTH,
-    check_inverse_lengths,
-    check_lengths,
-)
+from keras_ortho.frames import FRAME_LENGTH, HOP_LENGTH, check_lengths
 
 SAMPLE_RATE = 8000
 NUM_BINS = FRAME_LENGTH // 2 + 1
@@ -80,7 +75,7 @@ def istft(
     >>> bool(np.allclose(istft(stft(signal), length=1000), signal, atol=1e-5))
     True
     """
-    check_inverse_lengths(frame_length, hop_length)
+    check_lengths(frame_length, hop_length, overlap=True)
     spectrum = np.asarray(spectrum)
     check_shape("spectrum", spectrum, (len(spectrum), frame_length // 2 + 1))
     longest = (len(spectrum) - 1) * hop_length - frame_length

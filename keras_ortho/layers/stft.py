@@ -7,12 +7,7 @@ from keras import ops
 
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
-from keras_ortho.frames import (
-    FRAME_LENGTH,
-    HOP_LENGTH,
-    check_inverse_lengths,
-    check_lengths,
-)
+from keras_ortho.frames import FRAME_LENGTH, HOP_LENGTH, check_lengths
 
 
 class _Transform(keras.layers.Layer):
@@ -127,7 +122,7 @@ class InverseSTFT(_Transform):
         hop_length: int = HOP_LENGTH,
         **kwargs: Any,
     ) -> None:
-        check_inverse_lengths(frame_length, hop_length)
+        check_lengths(frame_length, hop_length, overlap=True)
         super().__init__(frame_length, hop_length, **kwargs)
         axes = {2: frame_length // 2 + 1, 3: 2}
         self.input_spec = keras.InputSpec(ndim=4, axes=axes)

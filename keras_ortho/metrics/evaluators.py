@@ -13,12 +13,7 @@ from keras_ortho import audio
 from keras_ortho.checks import check, check_choice, check_count
 from keras_ortho.executors import in_parallel
 from keras_ortho.extras import require
-from keras_ortho.metrics.perceptual import (
-    check_pesq_options,
-    mos_lqo_to_raw,
-    pesq,
-    stoi,
-)
+from keras_ortho.metrics.perceptual import check_pesq, mos_lqo_to_raw, pesq, stoi
 from keras_ortho.metrics.ratios import SNRScores, segmental_snr, si_sdr
 from keras_ortho.metrics.signals import UnscoredWarning, signal_pair
 from keras_ortho.processors import processor_count
@@ -156,7 +151,7 @@ class Evaluator:
             scores = {name: SCORES[name] for name in scores}
         self.scores = dict(scores)
         if pesq in self.scores.values():
-            check_pesq_options(sample_rate)
+            check_pesq(sample_rate)
         self.sample_rate = sample_rate
         self.processes = check_count("processes", processes)
         self.reset()

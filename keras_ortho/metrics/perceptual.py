@@ -52,7 +52,7 @@ def pesq(
     Reference:
     - ITU-T Recommendations P.862, P.862.1 and P.862.2
     """
-    check_pesq_options(sample_rate, mode, scale)
+    check_pesq(sample_rate, mode, scale)
     estimate, reference = signal_pair(estimate, reference)
     if not (estimate.any() and reference.any()):
         return unscored("the reference or the estimate is silent or empty")
@@ -73,9 +73,7 @@ def pesq(
     return mos_lqo_to_raw(score) if scale == "raw" else float(score)
 
 
-def check_pesq_options(
-    sample_rate: int, mode: str = "nb", scale: str = "mos_lqo"
-) -> None:
+def check_pesq(sample_rate: int, mode: str = "nb", scale: str = "mos_lqo") -> None:
     """Checks the options of `pesq`."""
     check_choice("mode", mode, RATES)
     check_choice("scale", scale, ("mos_lqo", "raw") if mode == "nb" else ("mos_lqo",))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_ortho.audio.stft import NUM_BINS
-from keras_ortho.checks import check_choice
+from keras_ortho.checks import check, check_choice
 from keras_ortho.extras import require
 from keras_ortho.files import FilePath, naming, read_json
 
@@ -74,11 +74,8 @@ def read_manifest(folder: FilePath) -> dict[str, Any]:
     manifest = read_json(path, largest=LARGEST_MANIFEST)
     with naming(path):
         found = (manifest["format"], manifest["version"])
-        if found != (FORMAT, FORMAT_VERSION):
-            raise ValueError(
-                f"it must be of format {FORMAT!r}, version {FORMAT_VERSION}, not "
-                f"{found}: create the records again with `keras-ortho-data`"
-            )
+        wanted = f"be {FORMAT!r}, version {FORMAT_VERSION}: create the records again"
+        check(found == (FORMAT, FORMAT_VERSION), "format", wanted, found)
         for split in SPLITS:
             for shard in manifest["splits"][split]["shards"]:
                 place = Path(folder, shard["file"])
