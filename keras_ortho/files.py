@@ -55,13 +55,11 @@ def write_csv(path: FilePath, rows: Iterable[Mapping[str, Any]]) -> None:
 
 @contextlib.contextmanager
 def naming(path: FilePath) -> Iterator[None]:
-    """Turns what a reader raises for a damaged file into a `ValueError` that names it.
-
-    Errors of the operating system, which name it themselves, stay as they are.
-    """
+    """Turns what readers raise for a damaged file into a `ValueError` that names it."""
     try:
         yield
     except Exception as error:  # Damage makes libraries raise many types.
+        # The operating system's errors name it themselves.
         if isinstance(error, FileNotFoundError) or getattr(error, "errno", None):
             raise
         raise ValueError(

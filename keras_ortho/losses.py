@@ -17,10 +17,7 @@ from keras_ortho.keras_internals import get_keras_mask
 def flatten_frames(
     y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None, dtype: str
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns the frames of a batch, `[frames, bins]`, and their weights, `[frames]`.
-
-    A weight is the product of the mask of `y_pred` and `sample_weight`.
-    """
+    """Returns the frames of a batch, `[frames, bins]`, and weights, `[frames]`."""
     mask = get_keras_mask(y_pred)
     y_true, y_pred = _real_pair(y_true, y_pred, dtype)
     weights = _joined_weights(y_pred[..., 0], mask, sample_weight)

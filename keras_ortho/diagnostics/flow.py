@@ -1,8 +1,4 @@
-"""States through time: their gradients, derivatives and trajectories.
-
-Each time step is differentiated once, in a batch of `s` copies of each sequence, and
-the Jacobians are multiplied. `s` is the total size of all states (`2n` for an LSTM).
-"""
+"""States through time: their gradients, derivatives and trajectories."""
 
 import contextlib
 import math

@@ -234,10 +234,7 @@ def _figure(
     columns: int = 1,
     legend: Sized = (),
 ) -> Iterator[Any]:
-    """Yields the axes of a figure of `size` in inches, and saves it at the end.
-
-    A legend of few entries is within the first axes, one of many beside them.
-    """
+    """Yields the axes of a figure of `size` in inches, and saves it at the end."""
     beside = len(legend) > 6
     # Without pyplot, which keeps every figure and chooses a display backend.
     figure = require("matplotlib.figure", extra="plot").Figure(

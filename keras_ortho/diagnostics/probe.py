@@ -1,8 +1,4 @@
-"""A model run in a compiled function that observes one of its recurrent layers.
-
-During tracing, the layer's loop over the time steps is replaced by one that computes
-the same result and also answers a question about the steps.
-"""
+"""A model run with one of its layers' loops replaced by one that is observed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -37,10 +33,7 @@ def entries(layer: Any, state: int | None, units: slice | None) -> np.ndarray:
 
 
 class Steps:
-    """A cell whose nested states are packed into one tensor of shape `(batch, s)`.
-
-    Its methods may be called only where the recurrent layer has begun a sequence.
-    """
+    """A cell within a sequence, all states of which are packed into `(batch, s)`."""
 
     def __init__(self, cell: Any, states: list[Any]) -> None:
         stacked = isinstance(cell, keras.layers.StackedRNNCells)
@@ -152,10 +145,7 @@ def probe_of(
 
 
 class Probe:
-    """A compiled measurement of a model that does not change the model.
-
-    `measure` is a function of the probe and of tensors, and returns nested tensors.
-    """
+    """A compiled function of the probe and tensors that does not change the model."""
 
     def __init__(self, model: Any, layer: Any, measure: Callable[..., Any]) -> None:
         layers = recurrent_layers(model)

@@ -162,13 +162,10 @@ def _split(
 def order_in_buckets(
     lengths: np.ndarray, number: Any, *, batch_size: int, seed: int
 ) -> Any:
-    """Returns an order of sequences with about the same length in each batch.
-
-    The sequences are sorted by their lengths, each increased by up to a tenth at
-    random, and the resulting batches are shuffled; a smaller one stays the last.
-    """
+    """Returns an order of sequences with about the same length in each batch."""
     tf = require("tensorflow")
     count = len(lengths)
+    # Sorted by lengths increased by up to a tenth; a smaller batch stays the last.
     drawn = tf.cast(order_of_pass(count, seed, number), tf.float32) / count
     taken = tf.cast(lengths, tf.float32) * (1 + 0.1 * drawn)
     by_length = tf.cast(tf.argsort(taken, stable=True), tf.int64)
