@@ -111,5 +111,7 @@ def load(
     errors = [*map(pipeline.constant_error, train[1].T, test[1].T)]
     depth = len(CHARACTERS)
     known = float(np.mean(errors)), depth
-    form = {"order": order, "batch_size": batch_size, "finish": pipeline.one_hot(depth)}
-    return pipeline.make_task(train, valid, test, *known, **form)
+    finish = pipeline.one_hot(depth)
+    return pipeline.make_task(
+        train, valid, test, *known, order=order, batch_size=batch_size, finish=finish
+    )
