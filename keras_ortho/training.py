@@ -131,7 +131,7 @@ def train(
         processes.on_first(lambda: run.open(run_settings))
         run.restore()
         done = len(run.history)
-        wanted = f"be at least {done}, as many as the run in {folder} has"
+        wanted = f"be at least {done}: the run in {folder} has that many"
         check(done <= epochs, "epochs", wanted, f"epochs={epochs}")
         if progress:
             run.bar = keras.utils.Progbar(

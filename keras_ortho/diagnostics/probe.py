@@ -42,8 +42,9 @@ class Steps:
 
     def unpack(self, packed: Tensor) -> list[Any]:
         """Splits packed states into a list of the states of each cell."""
-        ends = np.cumsum([state.shape[-1] for state in tree.flatten(self.states)])
-        parts = ops.split(packed, ends[:-1].tolist(), axis=-1)
+        sizes = [state.shape[-1] for state in tree.flatten(self.states)]
+        places = zip(sizes, np.cumsum(sizes).tolist(), strict=True)
+        parts = [packed[..., end - size : end] for size, end in places]
         return tree.pack_sequence_as(self.states, parts)
 
     def advance(
