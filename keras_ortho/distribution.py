@@ -5,6 +5,7 @@ from typing import Any
 import keras
 
 from keras_ortho.backend.processes import process_count, process_index
+from keras_ortho.checks import check
 from keras_ortho.keras_internals import layers_within
 from keras_ortho.tasks.sharing import Share, evaluation_share
 
@@ -35,12 +36,10 @@ def shared_evaluation(model: keras.Model, data: Any) -> Any:
     part = evaluation_share(data, own_share())
     if part is not data and len(part.element_spec) > len(data.element_spec):
         unweighted = (model.get_compile_config() or {}).get("metrics")
-        if unweighted:
-            raise ValueError(
-                "If the number of devices does not divide every validation batch, "
-                "give `weighted_metrics` instead of `metrics`. Received: "
-                f"metrics={unweighted}"
-            )
+        wanted = (
+            "be `weighted_metrics` unless the devices divide every validation batch"
+        )
+        check(not unweighted, "metrics", wanted, f"metrics={unweighted}")
     return part
 
 

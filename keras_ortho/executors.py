@@ -10,10 +10,6 @@ from typing import Any
 from keras_ortho.checks import check_count
 from keras_ortho.extras import require
 
-_TIMEOUT = "10s"  # Time limit for connecting to the scheduler.
-# Seconds after which a process without work ends, also if its parent was killed.
-_IDLE = 30
-
 
 def in_parallel(
     function: Callable[[Any], Any],
@@ -34,7 +30,8 @@ def in_parallel(
         return
     joblib = require("joblib", extra="speech")
     calls = [joblib.delayed(function)(item) for item in items]
-    with joblib.parallel_config("loky", n_jobs=workers, idle_worker_timeout=_IDLE):
+    # So many seconds without work end a process, also if its parent was killed.
+    with joblib.parallel_config("loky", n_jobs=workers, idle_worker_timeout=30):
         parallel = joblib.Parallel(return_as="generator", batch_size=batch_size)
         yield from parallel(calls)
 
@@ -46,7 +43,7 @@ def open_cluster(address: str) -> Iterator[Any]:
     try:
         # A client that could not begin keeps the process waiting when it is closed.
         distributed.comm.get_address_host_port(address)
-        client = distributed.Client(address, timeout=_TIMEOUT, set_as_default=False)
+        client = distributed.Client(address, timeout="10s", set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise ValueError(
             "`scheduler` must be the address of a Dask scheduler that answers, such as "

@@ -95,13 +95,9 @@ def train(
     Example:
     >>> from keras_ortho.tasks import adding
     >>> task = adding.load(20, train_size=500, test_size=100)
-    >>> model = keras.Sequential(
-    ...     [keras.Input((20, 2)), keras.layers.SimpleRNN(8), keras.layers.Dense(1)]
-    ... )
+    >>> model = keras.Sequential([keras.Input((20, 2)), keras.layers.SimpleRNN(1)])
     >>> model.compile("adam", "mse")
-    >>> history = train(
-    ...     model, task.passes, "run", epochs=2, validation_data=task.valid
-    ... )
+    >>> history = train(model, task.passes, "run", epochs=2, validation_data=task.valid)
     """
     check_count("epochs", epochs)
     if steps_per_epoch is not None:

@@ -110,12 +110,9 @@ class Rebase(keras.callbacks.Callback):
         self._periods = 0
 
     def _layers(self) -> list[Any]:
-        return [
-            layer
-            for layer in layers_within(self.model)
-            if isinstance(layer, RecurrentCell | OrthoDense | ParametrizedLayer)
-            and getattr(layer.parametrization, "has_base", False)
-        ]
+        kinds = RecurrentCell | OrthoDense | ParametrizedLayer
+        own = [x for x in layers_within(self.model) if isinstance(x, kinds)]
+        return [x for x in own if getattr(x.parametrization, "has_base", False)]
 
     def on_train_begin(self, logs: Logs = None) -> None:
         """Checks that the model has bases, and that no optimizer averages weights."""

@@ -204,7 +204,6 @@ def _convolved(signal: np.ndarray, response: np.ndarray) -> np.ndarray:
     return convolve(signal, response)[: len(signal)]
 
 
-# The noises that need no recordings.
 NOISES: dict[str, Noise] = {
     each.__name__: each for each in (white, pink, hum, clicks, wind, siren)
 }

@@ -271,7 +271,9 @@ class SpeechScores(keras.callbacks.Callback):
             check_choice("predicts", predicts, get_args(Predicted))
         self.predicts = predicts
         self.every = check_count("every", every)
-        pairs = [_pair(utterance) for utterance in utterances]
+        pairs = [(u.audio, u.audio) if hasattr(u, "audio") else u for u in utterances]
+        convert = audio.to_float
+        pairs = [(convert(x, "noisy"), convert(y, "clean")) for x, y in pairs]
         check(pairs, "utterances", "not be empty", "none")
         if number is None or check_count("number", number) > len(pairs):
             number = len(pairs)
@@ -337,10 +339,3 @@ class SpeechScores(keras.callbacks.Callback):
                 output = np.concatenate([np.abs(spectrum[:1]), output[:-1]])
             spectrum = np.exp(1j * np.angle(spectrum))
         return audio.istft(output * spectrum, length=len(noisy))
-
-
-def _pair(utterance: Any) -> Pair:
-    if hasattr(utterance, "audio"):
-        utterance = utterance.audio, utterance.audio
-    noisy, clean = utterance
-    return audio.to_float(noisy, "noisy"), audio.to_float(clean, "clean")

@@ -1,6 +1,7 @@
 """The images of MNIST and CIFAR-10, and their classes."""
 
 import gzip
+import itertools
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -11,13 +12,7 @@ from keras_ortho.checks import check, check_choice
 from keras_ortho.files import FilePath, naming
 
 _SHAPES: dict[str, tuple[int, ...]] = {"mnist": (28, 28), "cifar10": (32, 32, 3)}
-# Files of MNIST, and the bytes of their headers.
-_IDX_FILES = {
-    "train-images-idx3-ubyte": 16,
-    "train-labels-idx1-ubyte": 8,
-    "t10k-images-idx3-ubyte": 16,
-    "t10k-labels-idx1-ubyte": 8,
-}
+_HEADERS = {"images-idx3": 16, "labels-idx1": 8}  # Of MNIST's files, in bytes.
 
 
 class Images(NamedTuple):
@@ -85,7 +80,8 @@ def _downloaded(name: str) -> list[np.ndarray]:
 
 def _stored(name: str, path: Path) -> list[np.ndarray]:
     if name == "mnist" and any(path.glob("train-images-idx3-ubyte*")):
-        return [_read_idx(path / file, start) for file, start in _IDX_FILES.items()]
+        names = itertools.product(("train", "t10k"), _HEADERS)
+        return [_read_idx(path / f"{a}-{b}-ubyte", _HEADERS[b]) for a, b in names]
     archives = sorted(path.glob("*.npz")) if path.is_dir() else [path]
     if len(archives) != 1:
         raise FileNotFoundError(

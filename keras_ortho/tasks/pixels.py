@@ -115,15 +115,15 @@ def cifar10(
     check_choice("form", form, FORMS)
     noise = length - 32 if form == "noise-padded" else 0
     check(noise >= 0, "length", "be at least 32", f"length={length}")
-    return _make_task(
+    images, sizes = (
         read_images("cifar10", data_dir),
-        lambda images: images.reshape(len(images), *FORMS[form]),
-        batch_size,
         (valid_size, train_size, test_size),
-        seed,
-        noise,
-        fixed_noise,
     )
+
+    def arrange(images: np.ndarray) -> np.ndarray:
+        return images.reshape(len(images), *FORMS[form])
+
+    return _make_task(images, arrange, batch_size, sizes, seed, noise, fixed_noise)
 
 
 def _make_task(
