@@ -47,12 +47,7 @@ mnist, ucr_of = partial(read_images, "mnist"), partial(ucr.load, "A")
 DAMAGED = [
     (mnist, f"{FILES[0]}.gz", gzip.compress(bytes(16), mtime=0)[:-9], "ended before"),
     (mnist, FILES[1], bytes(47), "with a class each.* 39 classes"),
-    (
-        characters.load,
-        "ptb.valid.txt",
-        b" % z it \n",
-        r"a valid text .*: \['%', 'z'\]$",
-    ),
+    (characters.load, "ptb.valid.txt", b" % z it \n", r"valid text .*: \['%', 'z'\]$"),
     (characters.load, "ptb.test.txt", None, r"ptb\.test\.txt.*LDC99T42.*Received:"),
     (ucr_of, "A_TRAIN.tsv", b"1\t2\t3\n1\t2\n", "A_TRAIN.tsv: .*row 2"),
     (ucr_of, "A_TRAIN.tsv", b"1\tNaN\n", "A_TRAIN.tsv: .*missing values"),
@@ -62,7 +57,7 @@ DAMAGED = [
         read_manifest,
         "manifest.json",
         b'{"format": 1, "version": 2}',
-        "version 2: create .* again",
+        "version 2: create",
     ),
     (read_manifest, "manifest.json", json.dumps(MANIFEST).encode(), "lost"),
     (read_manifest, "lost", b"", "has no manifest.json.*keras-ortho-data"),
