@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import keras
 
@@ -34,13 +35,12 @@ def command(task: str) -> Callable[[Callable[[Settings], None]], Callable[[], No
         @functools.wraps(main)
         @plain_errors()
         def run() -> None:
-            script = Path(inspect.getfile(main))
             settings = read_task(task, inspect.getdoc(inspect.getmodule(main)) or "")
             if settings.seeds is None:
                 main(settings)
                 write_comparison(settings.out, [read_record(settings.out / RECORD)])
             else:
-                run_seeds(script, settings)
+                run_seeds(Path(inspect.getfile(main)), settings)
 
         return run
 
@@ -61,17 +61,13 @@ def run_seeds(script: Path, settings: Settings) -> None:
     seeds = range(settings.seed, settings.seed + settings.seeds)
     folders = {f"seed-{seed}": settings.out / f"seed-{seed}" for seed in seeds}
     with locked(settings.out):
-        commands = {}
-        for seed, (name, folder) in zip(seeds, folders.items(), strict=True):
-            if _is_done(folder, settings):
-                print(f"{name} is done.")
-                continue
-            own = ["--seed", str(seed), "--out", str(folder)]
-            commands[name] = [str(script), *given, *own]
-        left = {name: folders[name] for name in commands}
+        left = {n: each for n, each in folders.items() if not _is_done(each, settings)}
+        for name in folders.keys() - left.keys():
+            print(f"{name} is done.")
 
         def make(run: RunScript, name: str) -> None:
-            run(commands[name], folders[name])
+            own = ["--seed", name.removeprefix("seed-"), "--out", str(folders[name])]
+            run([str(script), *given, *own], folders[name])
 
         ended = dict(run_all(make, left, settings.jobs, settings.scheduler))
         failed = [f"{name}: {wrong}" for name, wrong in ended.items() if wrong]
@@ -87,8 +83,11 @@ def _is_done(folder: Path, settings: Settings) -> bool:
     if not (folder / RECORD).exists():
         return False
     record = read_record(folder / RECORD)
-    recorded = {**record["settings"], "backend": record["backend"]}
+    recorded: dict[str, Any] = {**record["settings"], "backend": record["backend"]}
     wanted = json.loads(json.dumps(recorded_settings(settings)))
-    open_ones = {"seed"} | ({"units"} if settings.match else set())
-    wanted["backend"] = keras.backend.backend()
-    return all(recorded.get(k) == v for k, v in wanted.items() if k not in open_ones)
+    wanted |= {"backend": keras.backend.backend(), "seed": recorded.get("seed")}
+    if settings.match:
+        wanted["units"] = recorded.get("units")
+    # Only of the parts that the network has.
+    wanted["rates"] = {part: wanted["rates"].get(part) for part in recorded["rates"]}
+    return all(recorded.get(name) == value for name, value in wanted.items())

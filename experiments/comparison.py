@@ -1,18 +1,15 @@
 """The table and the figure of several models on one task."""
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from experiments.catalog import SECTIONS, Section
 from experiments.layers import title_of, units_text
 from experiments.options import SIZES
-from experiments.records import draw, read_records
+from experiments.records import Records, draw, read_records
 from experiments.tables import write_table
-
-# One record per seed.
-Records = Sequence[Mapping[str, Any]]
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 TABLE, PICTURE = "comparison.md", "comparison.png"
@@ -25,46 +22,38 @@ NEEDED = ("figures", "monitor", "parameters", "updates", "seconds")
 def write_comparison(folder: Path, records: Records, results: Path = RESULTS) -> str:
     """Writes `comparison.md` and `comparison.png`: runs beside recorded ones."""
     first = records[0]
-    title = title_of(first["settings"]["model"])
-    own = f"{title} (here)"
-    rows: dict[str, Records] = {own: records}
-    for name, found in recorded(first, results):
-        # Two runs of one model are told apart by their number of updates.
-        known = f"{name}, {found[0]['updates'][-1]:,} updates"
-        rows[known if name in rows else name] = found
+    own = f"{title_of(first['settings']['model'])} (here)"
+    rows = {own: records, **recorded(first, results)}
     if len(rows) == len(records) == 1:
         return ""
-    baseline = first.get("baseline")
-    draw(
-        folder / PICTURE,
-        {name: of for name, of in rows.items() if "curves" in of[0]},
-        first["monitor"],
-        baselines={"baseline": baseline} if baseline else None,
-        emphasized=own,
-        ylabel=f"validation {first['monitor'].replace('_', ' ')}",
-        log=first["monitor"] != "bits_per_character",
-    )
+    curves = {name: of for name, of in rows.items() if "curves" in of[0]}
+    log = first["monitor"] != "bits_per_character"
+    draw(folder / PICTURE, curves, emphasized=own, log=log)
     return write_table(folder / TABLE, *model_table(rows))
 
 
-def recorded(like: Mapping[str, Any], results: Path) -> Iterator[tuple[str, Records]]:
+def recorded(like: Mapping[str, Any], results: Path) -> dict[str, Records]:
     """Finds the records of networks that were trained on the same data."""
-    wanted = _data(like)
-    script = like["settings"]["task"].replace("-", "_")
+    rows: dict[str, Records] = {}
     for section in SECTIONS:
-        if not isinstance(section, Section) or section.script != script:
+        if section.example != like["settings"]["task"].replace("-", "_"):
             continue
-        for row in section.models:
-            found = records_of(section, row, results)
-            if found and _data(found[0]) == wanted:
-                yield row_title(row), found
+        for row, found in records_of(section, results).items():
+            if _data(found[0]) == _data(like):
+                # Two runs of one model are told apart by their number of updates.
+                known = f"{row_title(row)}, {found[0]['updates'][-1]:,} updates"
+                rows[known if row_title(row) in rows else row_title(row)] = found
+    return rows
 
 
-def records_of(section: Section, row: str, results: Path) -> list[dict[str, Any]]:
-    """Reads the existing records of a row of a section, one per seed."""
-    found = read_records(results / section.records, NEEDED)
-    names = [section.run_name(row, seed) for seed in section.seeds_of(row)]
-    return [found[name] for name in names if name in found]
+def records_of(section: Section, results: Path) -> dict[str, Records]:
+    """Reads the records of a section, by the keys of its models, one per seed."""
+    found = read_records(results / section.records, NEEDED if section.models else ())
+    rows = {
+        row: [found[name] for name in section.run_names(row) if name in found]
+        for row in section.models or [""]
+    }
+    return {row: records for row, records in rows.items() if records}
 
 
 def _data(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,24 +68,37 @@ def row_title(row: str) -> str:
 
 
 def model_table(
-    rows: Mapping[str, Records],
-    published: Mapping[str, str] | None = None,
+    rows: Mapping[str, Records], published: Mapping[str, str] | None = None
 ) -> tuple[list[str], list[list[str]]]:
-    """Makes the column titles and the rows of a table with a row for each model."""
+    """Makes the titles and the rows of a table of models; the first names the figure.
+
+    There is a column of seeds if a model has several.
+    """
     everything = [record for found in rows.values() for record in found]
     names = dict.fromkeys(name for r in everything for name in r["figures"])
-    columns = [name for name in names if not name.startswith("last ")]
-    titles = ["model", "units", "parameters", "seeds", "updates", *columns]
-    titles += ["published"] if published else []
-    return [*titles, "minutes"], [
+    there = next(name for name in names if name.endswith(" there"))
+    figure = there.removeprefix("test ").removesuffix(" there")
+    # "Last" figures have no column.
+    known = {f"best validation {figure}": "validation", there: "test"}
+    known[f"best test {figure}"] = "best test"
+    controls = [name for name in names if name.startswith(f"{figure}, ")]
+    known |= {name: name.removeprefix(f"{figure}, ") for name in controls}
+    columns = {name: title for name, title in known.items() if name in names}
+    several = ["seeds"] * any(len(found) > 1 for found in rows.values())
+    shown = ["published"] * bool(published)
+    titles = [f"model, {figure}", "units", "parameters", *several, "updates"]
+    return [*titles, *columns.values(), *shown, "minutes"], [
         [
             title,
             units_text(found[0]["settings"]["units"]),
             f"{found[0]['parameters']:,}",
-            str(len(found)),
+            *(str(len(found)) for _ in several),
             f"{found[0]['updates'][-1]:,}",
-            *(spread(values_of(found, column)) for column in columns),
-            *([published.get(title, "")] if published else []),
+            *(
+                spread([r["figures"][name] for r in found if name in r["figures"]])
+                for name in columns
+            ),
+            *((published or {})[title] for _ in shown),
             f"{statistics.fmean(r['seconds'] for r in found) / 60:.3g}",
         ]
         for title, found in rows.items()
@@ -108,11 +110,4 @@ def spread(values: Sequence[float]) -> str:
     if not values:
         return ""
     mean = f"{statistics.fmean(values):.4g}"
-    if len(set(values)) == 1:
-        return mean
-    return f"{mean} ± {statistics.stdev(values):.2g}"
-
-
-def values_of(records: Records, figure: str) -> list[float]:
-    """Lists a figure of each record that has it."""
-    return [r["figures"][figure] for r in records if figure in r["figures"]]
+    return mean + (f" ± {statistics.stdev(values):.2g}" if len({*values}) > 1 else "")

@@ -5,23 +5,18 @@ import functools
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
 from keras_ortho.checks import check_count
 from keras_ortho.executors import check_shared, open_cluster
 from keras_ortho.extras import require
-from keras_ortho.locks import locked
 from keras_ortho.processors import processor_count
 
 LOG = "log.txt"
 # A file that every started run has, and the option that resumes a run.
 BEGUN, RESUME = "run/settings.json", "--resume"
-# The lock of who waits for a run, by which a worker sees that it has the same files.
-COMMAND_LOCK = ".command.lock"
 _CHILD = Path(__file__).with_name("child.py")
 # Variables that set the number of threads of TensorFlow, XLA on JAX, and BLAS.
 THREADS = ("TF_NUM_INTRAOP_THREADS", "NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -35,19 +30,13 @@ class ProgramFailedError(Exception):
 
 
 def run_program(
-    arguments: Sequence[str],
-    folder: Path,
-    cwd: str,
-    environment: Mapping[str, str],
-    given_up: Callable[[], bool] = lambda: False,
+    arguments: Sequence[str], folder: Path, cwd: str, environment: Mapping[str, str]
 ) -> None:
     """Starts or resumes a run, whose output is appended to a file in its folder."""
-    check_shared(folder / COMMAND_LOCK)
+    check_shared(folder)
     with open(folder / LOG, "ab") as log:
         own = {"cwd": cwd, "env": {**os.environ, **environment}}
-        status = wait_for(
-            resuming(arguments, folder), given_up, **own, stdout=log, stderr=log
-        )
+        status = wait_for(resuming(arguments, folder), **own, stdout=log, stderr=log)
     if status:
         last = (folder / LOG).read_text("utf-8", "replace").strip().split("\n")[-1]
         raise ProgramFailedError(f"it ended with status {status}: {last}")
@@ -58,14 +47,12 @@ def resuming(arguments: Sequence[str], folder: Path) -> list[str]:
     return [*arguments, *[RESUME] * (folder / BEGUN).exists()]
 
 
-def wait_for(
-    arguments: Sequence[str], given_up: Callable[[], bool] = lambda: False, **own: Any
-) -> int:
+def wait_for(arguments: Sequence[str], **own: Any) -> int:
     """Runs Python in a process that ends with this one, and returns its exit status."""
     command = [sys.executable, str(_CHILD), *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, **own) as process:
         try:
-            while not (given_up() or _is_cancelled()):
+            while not _is_cancelled():
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     return process.wait(0.5)
             raise ProgramFailedError("it was given up")
@@ -89,7 +76,10 @@ def run_all(
     jobs: int | None = None,
     scheduler: str | None = None,
 ) -> Iterator[tuple[str, str | None]]:
-    """Executes runs, several at once; those interrupted or lost are resumed."""
+    """Executes runs, several at once; those interrupted or lost are resumed.
+
+    Yields the name of each run as it ends, and what went wrong, or `None`.
+    """
     if jobs is not None:
         check_count("jobs", jobs)
     if not folders:
@@ -97,7 +87,7 @@ def run_all(
     if scheduler is None and jobs in (None, 1):
         for name in folders:
             print(f"\n{name}", flush=True)
-            yield name, _wrong(function, _run_here, name)
+            yield _result(function, _run_here, name)
         return
     at_once = jobs or len(folders)
     # What a run needs in order to behave the same on another machine.
@@ -106,28 +96,26 @@ def run_all(
     if scheduler is None:
         own = str(max(1, processor_count() // at_once))
         environment |= dict.fromkeys(THREADS, own)
-    over = threading.Event()
     tqdm = require("tqdm", extra="experiments").tqdm
-    cluster = open_cluster(scheduler) if scheduler else contextlib.nullcontext()
-    with ThreadPoolExecutor(at_once) as waiting, cluster as client:
-        run = functools.partial(_run_on, client, environment, over.is_set)
-        made = {waiting.submit(_wrong, function, run, name): name for name in folders}
-        try:
-            for future in tqdm(as_completed(made), total=len(made), unit="run"):
-                yield made[future], future.result()
-        finally:
-            over.set()
-            waiting.shutdown(wait=False, cancel_futures=True)
+    joblib = require("joblib", extra="experiments")
+    with open_cluster(scheduler) if scheduler else contextlib.nullcontext() as client:
+        run = functools.partial(_run_on, client, environment)
+        # Threads, which end with this process, and with them the runs.
+        parallel = joblib.Parallel(
+            at_once, "threading", return_as="generator_unordered", batch_size=1
+        )
+        calls = [joblib.delayed(_result)(function, run, name) for name in folders]
+        yield from tqdm(parallel(calls), total=len(calls), unit="run")
 
 
-def _wrong(
+def _result(
     function: Callable[[RunScript, str], None], run: RunScript, name: str
-) -> str | None:
+) -> tuple[str, str | None]:
     try:
         function(run, name)
     except (ProgramFailedError, OSError, ValueError) as error:
-        return str(error)
-    return None
+        return name, str(error)
+    return name, None
 
 
 def _run_here(arguments: Sequence[str], folder: Path) -> None:
@@ -136,23 +124,19 @@ def _run_here(arguments: Sequence[str], folder: Path) -> None:
 
 
 def _run_on(
-    client: Any,
-    environment: Mapping[str, str],
-    given_up: Callable[[], bool],
-    arguments: Sequence[str],
-    folder: Path,
+    client: Any, environment: Mapping[str, str], arguments: Sequence[str], folder: Path
 ) -> None:
     folder = folder.absolute()
+    folder.mkdir(parents=True, exist_ok=True)
     given = arguments, folder, os.getcwd(), environment
-    with locked(folder, COMMAND_LOCK):
-        try:
-            if client is None:
-                run_program(*given, given_up)
-            else:
-                # Not pure, or a run that was once canceled would stay so.
-                client.submit(run_program, *given, pure=False).result()
-        except ProgramFailedError:
-            raise
-        # No failure of a run on its worker may stop the others.
-        except Exception as error:
-            raise ProgramFailedError(f"{type(error).__name__}: {error}") from error
+    if client is None:
+        run_program(*given)
+        return
+    try:
+        # Not pure, or a run that was once canceled would stay so.
+        client.submit(run_program, *given, pure=False).result()
+    except ProgramFailedError:
+        raise
+    # No failure of a run on its worker may stop the others.
+    except Exception as error:
+        raise ProgramFailedError(f"{type(error).__name__}: {error}") from error

@@ -12,14 +12,14 @@ import keras
 import numpy as np
 
 from experiments.optimizers import PARTS, part_of
-from experiments.own_layers import find_maker, is_own, make_own
+from experiments.own_layers import is_own, own_maker
 from keras_ortho import GORU, AntisymmetricRNN, cells
 from keras_ortho.architectures import ARCHITECTURES
 from keras_ortho.baselines import closest_size, irnn, lstm, rnn
 
 # One number of units, or ENRNN's long-term and short-term units.
 Units = int | tuple[int, int]
-# Size of a layer that is made for inspection: few, and divisible into heads or blocks.
+# Size of a layer that is made for inspection.
 _TRIAL = 16
 
 
@@ -78,7 +78,7 @@ _UNITS: dict[str, Callable[[int], Units]] = {
 def kind_of(model: str) -> Kind:
     """Finds a recurrent layer by name."""
     if is_own(model):
-        return Kind(title_of(model), functools.partial(make_own, find_maker(model)))
+        return Kind(title_of(model), own_maker(model))
     if model not in LAYERS:
         raise ValueError(
             f"`model` must be one of {list(LAYERS)}, or package.module:Name or "
@@ -115,18 +115,18 @@ def make_layer(
         ) from error
 
 
-def parts_of(
-    model: str, units: Units | None = None, arguments: Mapping[str, Any] | None = None
-) -> tuple[str, ...]:
+def parts_of(model: str) -> tuple[str, ...]:
     """Lists the parts of a layer's variables that may have their own optimizer.
 
     Phases also belong to the recurrent matrix, and use its optimizer unless they are
     given their own.
     """
-    size = _allowed_size(_TRIAL, arguments or {})
-    trial = (size, size) if model == "enrnn" else size
-    layer = make_layer(model, units or trial, arguments)
+    layer = make_layer(model, (_TRIAL, _TRIAL) if model == "enrnn" else _TRIAL)
     layer.build((None, 1, 1))
+    return _parts_within(layer)
+
+
+def _parts_within(layer: keras.layers.Layer) -> tuple[str, ...]:
     found = {part_of(variable) for variable in layer.trainable_variables}
     return tuple(part for part in PARTS if part in found)
 
@@ -143,7 +143,9 @@ def build(
 ) -> tuple[keras.Model, Any]:
     """Builds a network around the recurrent layer of the settings.
 
-    The initial weights depend on the seed only, not on what was built before.
+    The initial weights depend on the seed only, not on what was built before. The
+    settings that it returns have the units that were matched, and only the rates of
+    parts that the network has.
     """
 
     def sized(units: Units) -> keras.Model:
@@ -151,16 +153,24 @@ def build(
         own = settings.model, units, settings.arguments
         return network(make_layer(*own, **returns))
 
-    if settings.match is None:
-        return sized(settings.units), settings
-    parameters = trained_parameters(network(make_layer(*settings.matched, **returns)))
-    units = closest_units(
-        settings.model,
-        parameters,
-        lambda units: trained_parameters(sized(units)),
-        settings.arguments,
-    )
-    return sized(units), type(settings)(**{**vars(settings), "units": units})
+    units = settings.units
+    if settings.match:
+        other = network(make_layer(*settings.matched, **returns))
+        units = closest_units(
+            settings.model,
+            trained_parameters(other),
+            lambda units: trained_parameters(sized(units)),
+            settings.arguments,
+        )
+    model, rates = sized(units), settings.rates
+    parts = {"others", *_parts_within(model)}
+    for part in {*settings.chosen} - parts:
+        raise ValueError(
+            f"--{part}-rate applies to variables that {settings.model} lacks. "
+            f"Received: {rates[part]}"
+        )
+    own = {"units": units, "rates": {p: rates[p] for p in rates if p in parts}}
+    return model, type(settings)(**{**vars(settings), **own})
 
 
 def closest_units(
@@ -176,21 +186,13 @@ def closest_units(
     Their size is a multiple of the number of heads, and at least the number of
     reflections or negative ones.
     """
-    of_size = _UNITS.get(model, lambda size: size)
+    # A fraction of the units sets no bound; the layer rejects other values.
+    bounds = {k: v for k, v in arguments.items() if isinstance(v, int) and v > 0}
+    least = max(bounds.get("reflections", 1), bounds.get("negative_ones", 1))
+    heads = bounds.get("heads", 1)
 
     def units_of(size: int) -> Units:
-        return of_size(_allowed_size(size, arguments))
+        size = math.ceil(max(size, least) / heads) * heads
+        return _UNITS.get(model, lambda size: size)(size)
 
     return units_of(closest_size(lambda size: count(units_of(size)), parameters))
-
-
-def _allowed_size(size: int, arguments: Mapping[str, Any]) -> int:
-    """Returns the smallest size from `size` on that a layer's arguments allow."""
-
-    def number(name: str) -> int:
-        # A fraction of the units sets no bound; the layer rejects other values.
-        given = arguments.get(name)
-        return max(1, given) if isinstance(given, int) else 1
-
-    least = max(size, number("reflections"), number("negative_ones"))
-    return math.ceil(least / number("heads")) * number("heads")

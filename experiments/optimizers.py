@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
@@ -27,22 +27,34 @@ KINDS: dict[str, Callable[..., keras.optimizers.Optimizer]] = {
     "stiefel": StiefelDescent,
     "stiefel-rms": functools.partial(StiefelDescent, rms_scaling=True),
 }
-# Words that may follow the learning rate, and the arguments of the optimizer they set.
+# Words that may follow the learning rate, and what their numbers are; those of `clip`
+# and `betas` are arguments of the optimizer.
 WORDS: dict[str, list[str]] = {
     "clip": ["clipvalue"],
     "clipnorm": ["global_clipnorm"],
     "betas": ["beta_1", "beta_2"],
-    "decay": [],
-    "plateau": [],
+    "decay": ["factor of the rate after each pass"],
+    "plateau": ["factor of the rate where validation does not improve"],
 }
 
 
 def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
-    """Makes an optimizer from its rule."""
+    """Makes an optimizer from its rule; `updates` are those of a pass."""
     try:
-        kind, rate, *rest = rule.split()
-        options = _options(kind, rest)
-        number = _between(rate, math.inf)
+        kind, rate, *words = rule.split()
+        learning_rate: Any = _number("rate", rate)
+        options: dict[str, list[float]] = {}
+        while words:
+            word, *words = words
+            count = len(WORDS[word])
+            if word in options or len(words) < count:
+                raise ValueError
+            options[word] = [_number(word, text) for text in words[:count]]
+            words = words[count:]
+        if {"decay", "plateau"} <= options.keys() or (
+            "betas" in options and kind != "adam"
+        ):
+            raise ValueError
         make = KINDS[kind]
     except (KeyError, ValueError):
         raise ValueError(
@@ -51,7 +63,6 @@ def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
             "'plateau 0.5', with numbers in their ranges. "
             f"Received: {rule!r}"
         ) from None
-    learning_rate: Any = number
     if "decay" in options:
         if updates is None:
             raise ValueError(
@@ -59,41 +70,27 @@ def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
                 f"Received: updates=None and rule={rule!r}"
             )
         learning_rate = keras.optimizers.schedules.ExponentialDecay(
-            number, updates, *options["decay"], staircase=True
+            learning_rate, updates, *options.pop("decay"), staircase=True
         )
+    plateau = options.pop("plateau", None)
     arguments: dict[str, Any] = {}
     for word, numbers in options.items():
-        arguments |= zip(WORDS[word], numbers, strict=False)
+        arguments |= zip(WORDS[word], numbers, strict=True)
     optimizer = make(learning_rate, **arguments)
-    if "plateau" in options:
+    if plateau:
         # A variable of the optimizer, so that a resumed run has it.
         best = optimizer.add_variable(
             (), initializer=keras.initializers.Constant(math.inf), name="best"
         )
-        optimizer.plateau = best, *options["plateau"]
+        optimizer.plateau = best, *plateau
     return optimizer
 
 
-def _options(kind: str, words: Sequence[str]) -> dict[str, list[float]]:
-    """Reads the numbers of each word after the learning rate."""
-    found: dict[str, list[float]] = {}
-    while words:
-        word, *words = words
-        count = max(1, len(WORDS[word]))
-        if word in found or len(words) < count or (word == "betas" and kind != "adam"):
-            raise ValueError
-        high = math.inf if word.startswith("clip") else 1.0
-        found[word] = [_between(text, high, word == "betas") for text in words[:count]]
-        words = words[count:]
-    if {"decay", "plateau"} <= found.keys():
-        raise ValueError
-    return found
-
-
-def _between(text: str, high: float, closed: bool = False) -> float:
-    """Reads a number between 0 and `high`, or 0 if `closed`."""
+def _number(word: str, text: str) -> float:
+    """Reads a positive number, below 1 unless it is a rate or clips."""
     number = float(text)
-    if not (0 < number < high or (closed and number == 0)):
+    high = math.inf if word in ("rate", "clip", "clipnorm") else 1.0
+    if not (0 < number < high or (word == "betas" and number == 0)):
         raise ValueError
     return number
 
@@ -101,8 +98,7 @@ def _between(text: str, high: float, closed: bool = False) -> float:
 class Plateau(keras.callbacks.Callback):
     """Lowers the learning rates of rules with `plateau` if validation stops improving.
 
-    The best figure so far is a variable of the optimizer and is saved with it: a
-    resumed run lowers its learning rates where an uninterrupted one does.
+    The best figure so far is a variable of the optimizer and is saved with it.
     """
 
     def __init__(self, monitor: str, every: int = 1) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments import smoke
-from experiments.layers import LAYERS, Units, kind_of, parts_of, units_text
+from experiments.layers import LAYERS, Units, kind_of, units_text
 from experiments.optimizers import PARTS, parse
-from experiments.presets import PRESETS, Preset, find
+from experiments.presets import find
 from keras_ortho.extras import require
 
 # The end of every task's `--help`.
@@ -41,6 +42,11 @@ USUAL: dict[str, Any] = {
     "source": None,
 }
 SMOKE = {"units": 8, "batch_size": 20, "epochs": 2}
+# Modules of each extra that examples import only after minutes or hours of work.
+EXTRAS = {
+    "plot": ("matplotlib",),
+    "speech": ("scipy", "soundfile", "librosa", "pystoi", "pesq", "tqdm"),
+}
 
 
 class Settings(argparse.Namespace):
@@ -66,165 +72,103 @@ def settle(given: Mapping[str, Any], *others: Mapping[str, Any]) -> Settings:
 class Task:
     """A task on which a run trains one recurrent network.
 
-    `smoke` makes small data in a folder, and returns the settings that load them, for
-    which `smoke_extras` are needed; `usual` are the default settings, `needed` the
-    required ones. `data`, `length` and `sizes` say what these options name or count;
-    empty if there are none.
+    `smoke` makes small data in a folder, and returns the settings that load them;
+    `usual` are the defaults of its own settings, each of which is an option, or `None`
+    for those that must be given.
     """
 
     smoke: Callable[[Path], Mapping[str, Any]]
     usual: Mapping[str, Any] = field(default_factory=dict)
-    data: str = "folder or file of the data set"
-    length: str = ""
-    sizes: str = "sequences (the usual number)"
-    needed: Mapping[str, str] = field(default_factory=dict)
-    smoke_extras: tuple[str, ...] = ()
 
 
 TASKS = {
     "copying": Task(
-        lambda folder: smoke.sequences(10),
-        {"length": 1_000, "evaluate_every": 100},
-        data="",
-        length="the delay",
+        functools.partial(smoke.sequences, 10), {"length": 1_000, "evaluate_every": 100}
     ),
     "adding": Task(
-        lambda folder: smoke.sequences(20),
-        {"length": 200, "evaluate_every": 500},
-        data="",
-        length="the sequences",
+        functools.partial(smoke.sequences, 20),
+        {"length": 200, "evaluate_every": 500, "fixed_order": False},
     ),
-    "addition": Task(
-        lambda folder: smoke.sums(),
-        {"digits": 3, "batch_size": 32},
-        data="",
-        sizes="questions (nine tenths of 50 000, and half of the rest)",
-    ),
+    "addition": Task(smoke.sums, {"digits": 3, "batch_size": 32}),
     "mnist": Task(smoke.mnist),
     "permuted-mnist": Task(smoke.mnist),
-    "sequence-mnist": Task(smoke.mnist, {"length": 28}, length="the sequences"),
+    "sequence-mnist": Task(smoke.mnist, {"length": 28}),
     "pixel-cifar10": Task(smoke.cifar10),
-    "noise-padded-cifar10": Task(smoke.cifar10),
-    "ucr": Task(
-        smoke.ucr,
-        {"evaluate_every": 40},
-        sizes="",
-        needed={"name": "a data set, such as ECG200"},
-    ),
+    "noise-padded-cifar10": Task(smoke.cifar10, {"fixed_noise": False}),
+    "ucr": Task(smoke.ucr, {"name": None, "evaluate_every": 40}),
+    # Four times per epoch with batches of 32.
     "char-ptb": Task(
-        smoke.ptb,
-        # Four times per epoch with batches of 32.
-        {"unroll": 50, "evaluate_every": 800},
-        data="folder of the Penn Treebank's files",
-        sizes="characters (all)",
-        needed={
-            "data_dir": "the folder of the Penn Treebank's files, such as ptb.train.txt"
-        },
+        smoke.ptb, {"data_dir": None, "unroll": 50, "evaluate_every": 800}
     ),
-    "speech": Task(
-        smoke.speech,
-        {"batch_size": 8},
-        data="folder that `keras-ortho-data` wrote",
-        sizes="",
-        needed={"data_dir": "folder that `keras-ortho-data` wrote"},
-        smoke_extras=("speech",),
-    ),
+    "speech": Task(smoke.speech, {"data_dir": None, "batch_size": 8}),
 }
-
-# Modules of each extra that examples import only after minutes or hours of work.
-EXTRAS = {
-    "plot": ("matplotlib",),
-    "speech": ("scipy", "soundfile", "librosa", "pystoi", "pesq", "tqdm"),
+# Of tasks' own settings.
+HELP = {
+    "length": "length of the sequences, or of the delay",
+    "digits": "maximum number of digits of a number",
+    "unroll": "characters to back-propagate through",
+    "name": "name of the data set, such as ECG200",
+    "fixed_order": "one order for all epochs",
+    "fixed_noise": "one noise for all epochs",
 }
 
 
 def read_task(
     name: str, description: str, argv: Sequence[str] | None = None
 ) -> Settings:
-    """Reads the command line of a task, and fills in what it leaves open."""
-    task = TASKS[name]
-    given = _task_parser(name, description).parse_args(argv)
+    """Reads the command line of a task, and fills in what it leaves open.
+
+    `chosen` of the settings are the parts that were given a rate, `matched` is the
+    network whose parameters are to be matched.
+    """
+    task, given = TASKS[name], _task_parser(name, description).parse_args(argv)
     if given.smoke and given.preset:
         raise ValueError("--smoke and --preset exclude each other. Received: both")
-    check_values(given, *(task.smoke_extras if given.smoke else ()))
-    for option in ("jobs", "scheduler"):
-        value = getattr(given, option)
-        if value and not given.seeds:
-            raise ValueError(f"--{option} needs --seeds. Received: --{option} {value}")
-    _check_folder(given)
+    speech = given.smoke and name == "speech"
+    check_values(given, *(["speech"] if speech else []))
+    started = [*given.out.glob("run/settings.json"), *given.out.glob("seed-*/run")]
+    if started and not given.resume:
+        raise ValueError(
+            "--out holds a run: resume it with --resume, or choose another folder. "
+            f"Received: {given.out}"
+        )
     made = _smoke_data(given, task.smoke)
-    for setting, what in task.needed.items():
-        if not (made.get(setting) or getattr(given, setting)):
-            raise ValueError(f"{_flag(setting)} must name {what}. Received: none")
+    for setting, usual in task.usual.items():
+        if usual is None and not (made.get(setting) or getattr(given, setting)):
+            raise ValueError(f"{_flag(setting)} must be given. Received: none")
     length = getattr(given, "length", None) or task.usual.get("length")
-    preset = matched = None
+    settled = dict(USUAL)
+    if given.smoke:
+        settled |= SMOKE | ({"units": (6, 2)} if given.model == "enrnn" else {})
     if given.preset:
         preset = find(name, given.model, given.units, length)
+        settled |= {setting: getattr(preset, setting) for setting in USUAL}
+    if given.epochs or given.steps:  # Either replaces both.
+        settled |= {"epochs": None, "steps": None}
+    own = {"task": name, "matched": None, **vars(given)}
     if given.match:
-        matched = _matched(name, given, length)
-    return _settle_run(name, vars(given), preset, matched, made, task.usual)
-
-
-def _settle_run(
-    task: str,
-    given: Mapping[str, Any],
-    preset: Preset | None,
-    matched: tuple[str, Units, Mapping[str, Any]] | None,
-    *others: Mapping[str, Any],
-) -> Settings:
-    """Determines the settings to train one recurrent network."""
-    usual = dict(USUAL)
-    if given["smoke"]:
-        usual |= SMOKE | ({"units": (6, 2)} if given["model"] == "enrnn" else {})
-    if preset:
-        usual |= {name: getattr(preset, name) for name in USUAL}
-    if given["epochs"] or given["steps"]:  # Either replaces both.
-        usual |= {"epochs": None, "steps": None}
-    if matched:
-        name, units, _ = matched
-        usual["source"] = f"as many parameters as {name} with {units_text(units)} units"
-    own = {"task": task, "matched": matched, **given}
-    arguments = {**usual.pop("arguments"), **dict(own.pop("argument"))}
+        own["matched"] = _matched(name, given, length)
+        units = units_text(own["matched"][1])
+        settled["source"] = f"as many parameters as {given.match} with {units} units"
     rules = {"others": own.pop("rate")}
     rules |= {part: own.pop(f"{part}_rate") for part in PARTS}
-    rules = {part: rule for part, rule in rules.items() if rule is not None}
-    for part, rule in rules.items():
-        try:
-            parse(rule, updates=1)
-        except ValueError as error:
-            option = "--rate" if part == "others" else f"--{part}-rate"
-            raise ValueError(f"{option}: {error}") from error
-    # The units of a network that matches another are not known yet.
-    known = None if matched else given["units"] or usual["units"]
-    parts = {"others", *parts_of(given["model"], known, arguments)}
-    for part in rules.keys() - parts:
-        raise ValueError(
-            f"--{part}-rate applies to variables that {given['model']} lacks. "
-            f"Received: {rules[part]}"
-        )
-    rates = {**usual.pop("rates"), **rules}
-    usual["arguments"] = arguments
-    usual["rates"] = {part: rates[part] for part in rates if part in parts}
-    return settle(own, *others, usual)
+    own["chosen"] = [part for part, rule in rules.items() if rule]
+    settled["rates"] = settled["rates"] | {p: rules[p] for p in own["chosen"]}
+    settled["arguments"] = {**settled["arguments"], **dict(own.pop("argument"))}
+    return settle(own, made, task.usual, settled)
 
 
 def _matched(
     task: str, given: argparse.Namespace, length: int | None
 ) -> tuple[str, Units, Mapping[str, Any]]:
     """Returns the network to match: its paper's, or one with `--units`."""
-    of_papers = {(row.task, row.model, row.units) for row in PRESETS}
-    if any(
-        (task, given.match) == (of, model) and given.units in (None, units)
-        for of, model, units in of_papers
-    ):
+    try:
         row = find(task, given.match, given.units, length)
-        return row.model, row.units, row.arguments
-    if given.units is None:
-        raise ValueError(
-            f"--match needs --units, as no paper has {given.match} on {task}. "
-            "Received: none"
-        )
-    return given.match, given.units, {}
+    except ValueError:
+        if given.units is None:
+            raise
+        return given.match, given.units, {}
+    return row.model, row.units, row.arguments
 
 
 def read_comparison(
@@ -263,12 +207,62 @@ def comparison_parser(
     add = parser.add_argument
     add("--models", nargs="+", choices=kinds, default=list(kinds), help="(all)")
     add("--data-dir", type=Path, help=data)
-    _add_sizes(parser, "images (the paper's)")
+    _add_sizes(parser)
     return parser
+
+
+def _reader(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Lets argparse say what is wrong with a value; of its own it would not."""
+
+    @functools.wraps(read)
+    def read_option(text: str) -> Any:
+        try:
+            return read(text)
+        except (ValueError, TypeError) as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return read_option
+
+
+@_reader
+def read_model(text: str) -> str:
+    """Checks the name of a model."""
+    kind_of(text)
+    return text
+
+
+@_reader
+def read_units(text: str) -> Units:
+    """Reads `"170"`, or `"310/720"` for two kinds of units."""
+    numbers = text.split("/")
+    if len(numbers) > 2 or not all(n.isdecimal() and int(n) for n in numbers):
+        raise ValueError(
+            f"must be a positive number, or two, such as 96/64. Received: {text}"
+        )
+    sizes = [int(number) for number in numbers]
+    return sizes[0] if len(sizes) == 1 else (sizes[0], sizes[1])
+
+
+@_reader
+def _read_rule(text: str) -> str:
+    parse(text, updates=1)
+    return text
+
+
+@_reader
+def _read_argument(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"must be NAME=VALUE. Received: {text}")
+    try:
+        return name, ast.literal_eval(value)
+    except (SyntaxError, ValueError):  # A word.
+        return name, value
 
 
 def _task_parser(name: str, description: str) -> argparse.ArgumentParser:
     task, parser = TASKS[name], new_parser(description, WRITES)
+    usual = USUAL | task.usual
     add = parser.add_argument
     add(
         "--model",
@@ -294,98 +288,55 @@ def _task_parser(name: str, description: str) -> argparse.ArgumentParser:
         metavar="NAME=VALUE",
         help="argument of the layer, such as negative_ones=95; may be repeated",
     )
-    rules = USUAL["rates"]
-    usual = f"rule of the optimizer, such as 'sgd 0.1' ({rules['others']})"
-    add("--rate", metavar="RULE", help=usual)
+    rates = usual["rates"]
+    help = f"rule of the optimizer, such as 'sgd 0.1' ({rates['others']})"
+    add("--rate", type=_read_rule, metavar="RULE", help=help)
     for part in PARTS:
-        usual = rules.get(part, "that of the recurrent ones")
-        help = f"rule for the {part} variables ({usual})"
-        add(f"--{part}-rate", metavar="RULE", help=help)
-    add("--batch-size", type=int, help="(50)")
+        rate = rates.get(part, "that of the recurrent ones")
+        help = f"rule for the {part} variables ({rate})"
+        add(f"--{part}-rate", type=_read_rule, metavar="RULE", help=help)
+    add("--batch-size", type=int, help=f"({usual['batch_size']})")
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--epochs", type=int, help="passes over the training data (1)")
     length.add_argument("--steps", type=int, help="updates, instead of --epochs")
-    usual = task.usual.get("evaluate_every", "an epoch")
     add(
         "--evaluate-every",
         type=int,
-        help=f"updates between validations ({usual}), rounded so that they divide an "
-        "epoch, or --steps up to a remainder",
+        help=f"updates between validations ({usual.get('evaluate_every', 'an epoch')}),"
+        " rounded so that they divide an epoch, or --steps up to a remainder",
     )
     add("--seeds", type=int, metavar="N", help="run from --seed and the next N - 1")
     add("--jobs", type=int, metavar="N", help="with --seeds: N runs at once (1)")
     add("--scheduler", metavar="ADDRESS", help=SCHEDULER)
     add("--resume", action="store_true", help="resume the run in the folder")
     add("--jit-compile", action="store_true", help="compile with XLA")
-    if task.length:
-        usual = f"length of {task.length} ({task.usual['length']} steps)"
-        add("--length", type=int, help=usual)
-    if task.data:
-        add("--data-dir", type=Path, help=task.data)
-    if name == "addition":
-        add("--digits", type=int, help="maximum number of digits of a number (3)")
-    if name == "adding":
-        add("--fixed-order", action="store_true", help="one order for all epochs")
-    if name == "noise-padded-cifar10":
-        add("--fixed-noise", action="store_true", help="one noise for all epochs")
-    if name == "ucr":
-        add("--name", help="name of the data set, such as ECG200")
-    if name == "char-ptb":
-        add("--unroll", type=int, help="characters to back-propagate through (50)")
-    if task.sizes:
-        _add_sizes(parser, task.sizes)
+    if name not in ("copying", "adding", "addition"):
+        add("--data-dir", type=Path, help="folder or file of the data set")
+    for setting, value in task.usual.items():
+        if isinstance(value, bool):
+            add(_flag(setting), action="store_true", help=HELP[setting])
+        elif setting in HELP:
+            kind = str if value is None else int
+            add(_flag(setting), type=kind, help=f"{HELP[setting]} ({value})")
+    if name not in ("ucr", "speech"):
+        _add_sizes(parser)
     return parser
 
 
-def _add_sizes(parser: argparse.ArgumentParser, counted: str) -> None:
+def _add_sizes(parser: argparse.ArgumentParser) -> None:
     for size in SIZES:
-        parser.add_argument(_flag(size), type=int, help=counted)
-
-
-def read_model(text: str) -> str:
-    """Checks the name of a model."""
-    try:
-        kind_of(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    except TypeError as error:  # Raised by a user's file; argparse would hide it.
-        raise argparse.ArgumentTypeError(
-            f"`model` cannot be imported: TypeError: {error}. Received: {text!r}"
-        ) from error
-    return text
-
-
-def read_units(text: str) -> Units:
-    """Reads `"170"`, or `"310/720"` for two kinds of units."""
-    numbers = text.split("/")
-    if len(numbers) <= 2 and all(n.isdecimal() and int(n) for n in numbers):
-        sizes = [int(number) for number in numbers]
-        return sizes[0] if len(sizes) == 1 else (sizes[0], sizes[1])
-    raise argparse.ArgumentTypeError(
-        f"must be a positive number, or two, such as 96/64. Received: {text}"
-    )
-
-
-def _read_argument(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise argparse.ArgumentTypeError(f"must be NAME=VALUE. Received: {text}")
-    try:
-        return name, ast.literal_eval(value)
-    except (SyntaxError, ValueError):  # A word.
-        return name, value
+        usual = "sequences, images or characters (the usual number)"
+        parser.add_argument(_flag(size), type=int, help=usual)
 
 
 def check_values(given: argparse.Namespace, *extras: str) -> None:
     """Checks the values and optional dependencies of options, before any work."""
     check_seed(given.seed, getattr(given, "seeds", None) or 1)
     for name, value in vars(given).items():
-        kinds = (int, float) if name.endswith(("rate", "rates")) else int
+        kinds = (int, float) if name.endswith(("rate", "rates")) else (int,)
         for number in value if isinstance(value, list) else [value]:
-            counts = isinstance(number, kinds) and not isinstance(number, bool)
-            if not counts or name == "seed":
-                continue
-            if not 0 < number < math.inf:
+            counts = type(number) in kinds and name != "seed"
+            if counts and not 0 < number < math.inf:
                 must = "finite" if number == math.inf else "positive"
                 raise ValueError(f"{_flag(name)} must be {must}. Received: {number}")
     for extra in ("plot", *extras):
@@ -397,19 +348,6 @@ def check_seed(seed: int, runs: int = 1) -> None:
     """Checks that seeds fit into the 32 bits that Keras and NumPy allow."""
     if not 0 <= seed <= 2**32 - runs:
         raise ValueError(f"--seed must be in 0 .. 2^32 - {runs}. Received: {seed}")
-
-
-def _check_folder(given: argparse.Namespace) -> None:
-    started = [*given.out.glob("run/settings.json"), *given.out.glob("seed-*/run")]
-    if started and not given.resume:
-        raise ValueError(
-            "--out holds a run: resume it with --resume, or choose another folder. "
-            f"Received: {given.out}"
-        )
-    if given.resume and not given.out.exists():
-        raise ValueError(
-            f"--resume needs a folder that holds a run. Received: {given.out}"
-        )
 
 
 def _smoke_data(

@@ -1,7 +1,6 @@
 """Records of runs: their settings, environment and results."""
 
 import csv
-import functools
 import hashlib
 import json
 import math
@@ -23,9 +22,11 @@ from keras_ortho.locks import locked
 from keras_ortho.training import best_epoch
 from keras_ortho.version import __version__
 
+# One record per seed.
+Records = Sequence[Mapping[str, Any]]
 # Entries of a record that say how it was made.
 MADE = ("commit", "keras", "backend", "backend_version", "python", "cores")
-# Entries of a record that `brief` leaves out, and settings that it keeps.
+# Entries of a record that a CSV file leaves out, and settings that it keeps.
 CURVES = ("curves", "best_validation", "best_test", "last", "controls")
 BRIEF = ("task", "seed", "model", "units", "batch_size", "steps", "name")
 
@@ -41,14 +42,14 @@ def digest(arrays: Iterable[Any]) -> str:
 
 def check_record(out: Path, record: str, part: str, others: Iterable[str] = ()) -> None:
     """Refuses a folder with files that would be replaced but were written otherwise."""
-    found = [name for name in (record, *others) if (out / name).exists()]
+    found = [out / name for name in (record, *others) if (out / name).exists()]
     try:
         read_json(out / record, ["keras_ortho", part])
     except (OSError, ValueError) as error:
         if found:
             raise ValueError(
-                f"--out must be a folder without {found[0]}, or the folder of a run. "
-                f"Received: {out / found[0]}, which no run of this kind has written"
+                f"--out must be a folder without {found[0].name}, or that of a run. "
+                f"Received: {found[0]}, which no run of this kind has written"
             ) from error
 
 
@@ -84,12 +85,11 @@ def _commit() -> str | None:
         commit = _git("rev-parse", "--short=10", "HEAD").stdout.strip()
     except FileNotFoundError:  # Git is not installed.
         return None
-    if not commit:  # Not in a checkout.
-        return None
     # Results of earlier runs do not affect this one.
     written = (":(top,exclude)results", ":(top,exclude)RESULTS.md")
-    same = _git("diff", "--quiet", "HEAD", "--", ":/", *written).returncode == 0
-    return commit if same else f"{commit}-dirty"
+    changed = _git("diff", "--quiet", "HEAD", "--", ":/", *written).returncode
+    # Empty where this is no checkout.
+    return f"{commit}{'-dirty' * bool(changed)}" if commit else None
 
 
 def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -101,28 +101,31 @@ def summary(
     history: Sequence[Mapping[str, float]],
     monitor: str,
     updates: int,
-    tested: Mapping[str, float] | None = None,
+    tested: Mapping[str, float],
 ) -> dict[str, Any]:
-    """Summarizes a run whose best stretch is chosen on the validation data."""
-    rows = [dict(row) for row in history]
+    """Summarizes a run whose best stretch is chosen on the validation data.
+
+    `updates` are those of a stretch, `tested` the test figures of the best one.
+    """
+    names = dict.fromkeys(name for row in history for name in row)
     curves = {
-        name: [row.get(name, math.nan) for row in rows]
-        for name in dict.fromkeys(name for row in rows for name in row)
+        name: [row.get(name, math.nan) for row in history]
+        for name in names
         if name not in ("epoch", "seconds")
-    }
-    found: dict[str, Any] = {
-        "updates": [updates * (i + 1) for i in range(len(rows))],
-        "curves": curves,
-        "seconds": round(sum(row["seconds"] for row in rows), 1),
     }
 
     def at(index: int) -> dict[str, float]:
         figures = {name: values[index] for name, values in curves.items()}
-        return {"updates": found["updates"][index], **figures}
+        return {"updates": updates * (index % len(history) + 1), **figures}
 
-    measured = {f"test_{name}": value for name, value in (tested or {}).items()}
-    found["best_validation"] = at(best_epoch(curves[f"val_{monitor}"])) | measured
-    found["last"] = at(-1)
+    best = at(best_epoch(curves[f"val_{monitor}"]))
+    found = {
+        "updates": [updates * (i + 1) for i in range(len(history))],
+        "curves": curves,
+        "seconds": round(sum(row["seconds"] for row in history), 1),
+        "best_validation": best | {f"test_{name}": v for name, v in tested.items()},
+        "last": at(-1),
+    }
     if f"test_{monitor}" in curves:
         found["best_test"] = at(best_epoch(curves[f"test_{monitor}"]))
     return found
@@ -133,25 +136,19 @@ def read_record(path: Path, names: Iterable[str] = ()) -> dict[str, Any]:
     return read_json(path, ["settings", *MADE, *names])
 
 
-def brief(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Drops from a record what tables of many runs do not need, such as curves."""
+def as_kept(path: Path, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what a file of records keeps of one: in a CSV file not its curves."""
+    if path.suffix != ".csv":
+        return dict(record)
     kept = {name: value for name, value in record.items() if name not in CURVES}
     settings = {k: v for k, v in record["settings"].items() if k in BRIEF}
     return kept | {"settings": settings, "updates": record["updates"][-1:]}
 
 
-def as_kept(path: Path, record: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what a file of records keeps of one: in a CSV file not its curves."""
-    return brief(record) if path.suffix == ".csv" else dict(record)
-
-
 def read_records(path: Path, names: Iterable[str] = ()) -> dict[str, dict[str, Any]]:
     """Reads a file of records by the names of their runs; none without a file."""
-    return _records(path, path.stat().st_mtime_ns, *names) if path.exists() else {}
-
-
-@functools.lru_cache(maxsize=64)
-def _records(path: Path, written: int, *names: str) -> dict[str, dict[str, Any]]:
+    if not path.exists():
+        return {}
     if path.suffix == ".csv":
         return _rows(path)
     with naming(path):
@@ -163,6 +160,7 @@ def _records(path: Path, written: int, *names: str) -> dict[str, dict[str, Any]]
 
 
 def _rows(path: Path) -> dict[str, dict[str, Any]]:
+    """Reads a CSV file, whose titles are the names within a record, with dots."""
     found: dict[str, dict[str, Any]] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -180,13 +178,12 @@ def add_record(path: Path, run: str, record: Mapping[str, Any]) -> None:
     """Adds the record of a run to a file of records, or replaces it there."""
     with locked(path.parent, f".{path.name}.lock", wait=True):
         records = read_records(path) | {run: as_kept(path, record)}
-        if path.suffix == ".json":
-            lines = (f"{json.dumps(k)}: {json.dumps(v)}" for k, v in records.items())
-            with replacing(path) as new:
-                new.write_text("{" + ",\n".join(lines) + "}\n", "utf-8")
-            return
-        rows = [{"run": run, **_flat(each)} for run, each in records.items()]
         with replacing(path) as new, new.open("w", encoding="utf-8", newline="") as to:
+            if path.suffix == ".json":
+                lines = (f'"{name}": {json.dumps(of)}' for name, of in records.items())
+                to.write("{" + ",\n".join(lines) + "}\n")
+                return
+            rows = [{"run": name, **_flat(of)} for name, of in records.items()]
             titles = dict.fromkeys(title for row in rows for title in row)
             writer = csv.DictWriter(to, titles, lineterminator="\n")
             writer.writeheader()
@@ -214,34 +211,31 @@ def _value(text: str) -> Any:
 
 def draw(
     path: Path,
-    runs: Mapping[str, Sequence[Mapping[str, Any]]],
-    monitor: str,
+    runs: Mapping[str, Records],
+    baseline: str = "baseline",
     **kwargs: Any,
 ) -> None:
-    """Plots a validation figure of runs against their updates.
+    """Plots the validation figure of runs against their updates.
 
     Several seeds are shown as their median, in a band from minimum to maximum.
     """
-    values = {name: _stack(found, f"val_{monitor}") for name, found in runs.items()}
+    curves, updates, bands = {}, {}, {}
+    first = next(iter(runs.values()))[0]
+    monitor, level = first["monitor"], first.get("baseline")
+    for name, records in runs.items():
+        found = [record["curves"][f"val_{monitor}"] for record in records]
+        length = min(map(len, found))
+        values = np.array([curve[:length] for curve in found])
+        curves[name] = np.median(values, axis=0)
+        updates[name] = records[0]["updates"][:length]
+        if len(records) > 1:
+            bands[name] = values.min(axis=0), values.max(axis=0)
     plot_curves(
         path,
-        {name: np.median(of, axis=0) for name, of in values.items()},
-        x={
-            name: found[0]["updates"][: values[name].shape[1]]
-            for name, found in runs.items()
-        },
-        bands={
-            name: (of.min(axis=0), of.max(axis=0))
-            for name, of in values.items()
-            if len(of) > 1
-        },
+        curves,
+        x=updates,
+        bands=bands,
+        baselines={baseline: level} if level else None,
         xlabel="update",
-        **kwargs,
+        **{"ylabel": f"validation {monitor.replace('_', ' ')}", **kwargs},
     )
-
-
-def _stack(records: Sequence[Mapping[str, Any]], name: str) -> np.ndarray:
-    """Stacks a curve of each record, cut to the length of the shortest."""
-    curves = [record["curves"][name] for record in records]
-    length = min(map(len, curves))
-    return np.array([curve[:length] for curve in curves])

@@ -29,7 +29,7 @@ MONITORS = {
 }
 # Settings that do not affect the results, or that other settings already reflect.
 UNRECORDED = (
-    *("out", "resume", "data_dir", "preset"),
+    *("out", "resume", "data_dir", "preset", "chosen"),
     *("match", "matched", "seeds", "jobs", "scheduler"),
 )
 # A longer run can resume a shorter one, if its stretches are the same.
@@ -68,9 +68,11 @@ def fit(
         kept["evaluate_every"] = each
     kept["backend"] = keras.backend.backend()
     kept["data"] = data or _first_batches(task)
-    record = run_record(recorded_settings(settings))
     parameters = trained_parameters(model)
-    record |= {"parameters": parameters, "baseline": task.baseline}
+    record = {
+        **run_record(recorded_settings(settings)),
+        **{"parameters": parameters, "baseline": task.baseline, "monitor": monitor},
+    }
     callbacks = [*callbacks]
     if with_plateau(model):
         in_a_pass = max(1, round(len(task.train) / each))
@@ -79,6 +81,11 @@ def fit(
         callbacks.append(TestFigures(task.test, list(test_callbacks)))
     title = title_of(settings.model)
     print(f"{title}, {parameters:,} parameters: {times} times {each} updates")
+
+    def evaluate(batches: Any) -> dict[str, float]:
+        own = list(test_callbacks)
+        return model.evaluate(batches, callbacks=own, return_dict=True, verbose=0)
+
     with locked(out):
         check_record(out, RECORD, "figures")
         history = train(
@@ -92,27 +99,14 @@ def fit(
             callbacks=callbacks,
             settings={name: str(value) for name, value in kept.items()},
         )
-        tested = model.evaluate(
-            task.test,
-            callbacks=list(test_callbacks),
-            return_dict=True,
-            verbose=0,
-        )
-        record |= summary(history, monitor, each, tested)
+        record |= summary(history, monitor, each, evaluate(task.test))
         record["controls"] = {
-            control: model.evaluate(data, return_dict=True, verbose=0)[monitor]
-            for control, data in task.controls.items()
+            control: evaluate(batches)[monitor]
+            for control, batches in task.controls.items()
         }
-        record |= {"monitor": monitor, "figures": figures(record, figure)}
+        record["figures"] = figures(record, figure)
         write_json(out / RECORD, record)
-        draw(
-            out / PICTURE,
-            {title: [record]},
-            monitor,
-            baselines={baseline: task.baseline} if task.baseline else None,
-            ylabel=f"validation {monitor.replace('_', ' ')}",
-            log=log,
-        )
+        draw(out / PICTURE, {title: [record]}, baseline, log=log)
     for name, value in record["figures"].items():
         print(f"{name}: {value:.5g}")
     return record
@@ -127,7 +121,7 @@ def _first_batches(task: Task) -> str:
 
 
 def recorded_settings(settings: Settings) -> dict[str, Any]:
-    """Returns the settings of a run that its record holds."""
+    """Returns the settings of a run that its record has."""
     return settings.record(*UNRECORDED)
 
 
@@ -145,11 +139,7 @@ def fit_classifier(
 
 
 def fit_rival(
-    model: keras.Model,
-    task: Task,
-    settings: Settings,
-    name: str,
-    own: Mapping[str, Any],
+    model: keras.Model, task: Task, settings: Settings, name: str, own: Mapping
 ) -> dict[str, Any]:
     """Trains one of several image networks that are compared."""
     shared = settings.record("out", "epochs", "data_dir")
@@ -166,13 +156,14 @@ def fit_rival(
         settings={**shared, "data": _first_batches(task), **own},
     )
     best = history[best_epoch([row["val_error_rate"] for row in history])]
+    accuracies = [1 - row["test_error_rate"] for row in history]
     return {
         "epoch": best["epoch"],
         "validation_accuracy": 1 - best["val_error_rate"],
         "test_accuracy": 1 - best["test_error_rate"],
-        "best_test_accuracy": 1 - min(row["test_error_rate"] for row in history),
+        "best_test_accuracy": max(accuracies),
         "training_loss": [row["loss"] for row in history],
-        "test_accuracies": [1 - row["test_error_rate"] for row in history],
+        "test_accuracies": accuracies,
         "seconds": round(sum(row["seconds"] for row in history), 1),
     }
 
@@ -205,17 +196,16 @@ def schedule(settings: Settings, batches: int) -> tuple[int, int]:
 
 def figures(record: Mapping[str, Any], figure: str) -> dict[str, float]:
     """Returns the figures of a record by title, with accuracies for error rates."""
-    monitor, best = MONITORS[figure], record["best_validation"]
+    monitor, best, last = record["monitor"], record["best_validation"], record["last"]
     found = {
         f"best validation {figure}": best[f"val_{monitor}"],
         f"test {figure} there": best[f"test_{monitor}"],
-        f"last validation {figure}": record["last"][f"val_{monitor}"],
+        f"last validation {figure}": last[f"val_{monitor}"],
     }
     if "best_test" in record:
-        found[f"last test {figure}"] = record["last"][f"test_{monitor}"]
+        found[f"last test {figure}"] = last[f"test_{monitor}"]
         found[f"best test {figure}"] = record["best_test"][f"test_{monitor}"]
     for control, value in record["controls"].items():
         found[f"{figure}, {control}"] = value
-    if monitor == "error_rate":
-        found = {name: 1 - rate for name, rate in found.items()}
-    return found
+    flipped = monitor == "error_rate"
+    return {name: 1 - v if flipped else v for name, v in found.items()}

@@ -1,7 +1,6 @@
 """Small data sets in the original formats, to try experiments with.
 
-Each function returns the settings that load its data. A function with a folder writes
-the data to it.
+Each function returns the settings that load its data, which it writes to a folder.
 """
 
 import gzip
@@ -24,13 +23,13 @@ def _lit(size: int, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     return images, labels
 
 
-def sequences(length: int) -> dict[str, Any]:
+def sequences(length: int, folder: Path) -> dict[str, Any]:
     """Returns the settings of a few short sequences, which need no files."""
     sizes = {"train_size": 400, "valid_size": 40, "test_size": 40}
     return {"length": length, "evaluate_every": 20, **sizes}
 
 
-def sums() -> dict[str, Any]:
+def sums(folder: Path) -> dict[str, Any]:
     """Returns the settings of a few short sums."""
     return {"digits": 1, "train_size": 40, "valid_size": 7, "test_size": 7}
 
@@ -51,14 +50,16 @@ def mnist(folder: Path) -> dict[str, Any]:
 def cifar10(folder: Path) -> dict[str, Any]:
     """Writes images as CIFAR-10 in one file; the number of lit rows tells the class."""
     folder.mkdir(parents=True, exist_ok=True)
-    (x_train, y_train), (x_test, y_test) = (
-        _lit(size, (32, 32, 3)) for size in (120, 20)
-    )
-    path = folder / "cifar10.npz"
-    np.savez_compressed(
-        path, x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test
-    )
-    return {"data_dir": path, "valid_size": 20}
+    x_train, y_train = _lit(120, (32, 32, 3))
+    x_test, y_test = _lit(20, (32, 32, 3))
+    arrays = {
+        "x_train": x_train,
+        "y_train": y_train,
+        "x_test": x_test,
+        "y_test": y_test,
+    }
+    np.savez_compressed(folder / "cifar10.npz", **arrays)
+    return {"data_dir": folder / "cifar10.npz", "valid_size": 20}
 
 
 def ucr(folder: Path) -> dict[str, Any]:
@@ -68,10 +69,9 @@ def ucr(folder: Path) -> dict[str, Any]:
     random = np.random.default_rng(0)
     time = np.linspace(0, 2 * np.pi, 36)
     for part, size in (("TRAIN", 40), ("TEST", 20)):
-        labels = np.arange(size) % 2 + 1
-        phases = random.uniform(0, 2 * np.pi, (size, 1))
-        series = np.sin(3 * labels[:, None] * time + phases)
-        rows = np.column_stack([labels, series])
+        labels = np.arange(size)[:, None] % 2 + 1
+        series = np.sin(3 * labels * time + random.uniform(0, 2 * np.pi, (size, 1)))
+        rows = np.hstack([labels, series])
         np.savetxt(folder / name / f"{name}_{part}.tsv", rows, "%.8g", delimiter="\t")
     return {"data_dir": folder, "name": name, "evaluate_every": 2}
 

