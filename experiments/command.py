@@ -16,11 +16,8 @@ from experiments.engine import RunScript, run_all
 from experiments.errors import plain_errors
 from experiments.options import Settings, read_task
 from experiments.records import read_record
-from experiments.runs import RECORD, recorded_settings
+from experiments.runs import RECORD, UNRECORDED
 from keras_ortho.locks import locked
-
-# Options of a command with `--seeds`, of which each run has its own, or none.
-OWN = ("--seeds", "--jobs", "--scheduler", "--seed", "--out")
 
 
 def command(task: str) -> Callable[[Callable[[Settings], None]], Callable[[], None]]:
@@ -54,9 +51,10 @@ def run_seeds(script: Path, settings: Settings) -> None:
     With `--resume`, finished runs are left as they are.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    for option in OWN:
-        parser.add_argument(option)
     parser.add_argument("--resume", action="store_true")
+    # Each run has its own, or none.
+    for option in ("--seeds", "--jobs", "--scheduler", "--seed", "--out"):
+        parser.add_argument(option)
     given = parser.parse_known_args(sys.argv[1:])[1]
     seeds = range(settings.seed, settings.seed + settings.seeds)
     folders = {f"seed-{seed}": settings.out / f"seed-{seed}" for seed in seeds}
@@ -84,7 +82,7 @@ def _is_done(folder: Path, settings: Settings) -> bool:
         return False
     record = read_record(folder / RECORD)
     recorded: dict[str, Any] = {**record["settings"], "backend": record["backend"]}
-    wanted = json.loads(json.dumps(recorded_settings(settings)))
+    wanted = json.loads(json.dumps(settings.record(*UNRECORDED)))
     wanted |= {"backend": keras.backend.backend(), "seed": recorded.get("seed")}
     if settings.match:
         wanted["units"] = recorded.get("units")

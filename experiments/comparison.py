@@ -12,7 +12,6 @@ from experiments.records import Records, draw, read_records
 from experiments.tables import write_table
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
-TABLE, PICTURE = "comparison.md", "comparison.png"
 # Settings that identify the data. Networks can be compared if these are equal.
 DATA = ("task", "length", "name", "unroll", "fixed_noise", "fixed_order", *SIZES)
 # Entries that a record needs for a row of the table.
@@ -28,8 +27,8 @@ def write_comparison(folder: Path, records: Records, results: Path = RESULTS) ->
         return ""
     curves = {name: of for name, of in rows.items() if "curves" in of[0]}
     log = first["monitor"] != "bits_per_character"
-    draw(folder / PICTURE, curves, emphasized=own, log=log)
-    return write_table(folder / TABLE, *model_table(rows))
+    draw(folder / "comparison.png", curves, emphasized=own, log=log)
+    return write_table(folder / "comparison.md", *model_table(rows))
 
 
 def recorded(like: Mapping[str, Any], results: Path) -> dict[str, Records]:

@@ -15,8 +15,6 @@ from keras_ortho.extras import require
 from keras_ortho.processors import processor_count
 
 LOG = "log.txt"
-# A file that every started run has, and the option that resumes a run.
-BEGUN, RESUME = "run/settings.json", "--resume"
 _CHILD = Path(__file__).with_name("child.py")
 # Variables that set the number of threads of TensorFlow, XLA on JAX, and BLAS.
 THREADS = ("TF_NUM_INTRAOP_THREADS", "NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -25,26 +23,22 @@ THREADS = ("TF_NUM_INTRAOP_THREADS", "NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_T
 RunScript = Callable[[Sequence[str], Path], None]
 
 
-class ProgramFailedError(Exception):
-    """Raised if a program fails or is terminated."""
-
-
 def run_program(
     arguments: Sequence[str], folder: Path, cwd: str, environment: Mapping[str, str]
 ) -> None:
     """Starts or resumes a run, whose output is appended to a file in its folder."""
     check_shared(folder)
+    own = {"cwd": cwd, "env": {**os.environ, **environment}}
     with open(folder / LOG, "ab") as log:
-        own = {"cwd": cwd, "env": {**os.environ, **environment}}
         status = wait_for(resuming(arguments, folder), **own, stdout=log, stderr=log)
     if status:
         last = (folder / LOG).read_text("utf-8", "replace").strip().split("\n")[-1]
-        raise ProgramFailedError(f"it ended with status {status}: {last}")
+        raise ChildProcessError(f"it ended with status {status}: {last}")
 
 
 def resuming(arguments: Sequence[str], folder: Path) -> list[str]:
     """Adds the option that resumes a run, if it was started before."""
-    return [*arguments, *[RESUME] * (folder / BEGUN).exists()]
+    return [*arguments, *["--resume"] * (folder / "run" / "settings.json").exists()]
 
 
 def wait_for(arguments: Sequence[str], **own: Any) -> int:
@@ -55,7 +49,7 @@ def wait_for(arguments: Sequence[str], **own: Any) -> int:
             while not _is_cancelled():
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     return process.wait(0.5)
-            raise ProgramFailedError("it was given up")
+            raise ChildProcessError("it was given up")
         finally:
             process.terminate()
 
@@ -94,8 +88,8 @@ def run_all(
     handed_on = {"KERAS_BACKEND", "PYTHONPATH"} & {*os.environ}
     environment = {name: os.environ[name] for name in handed_on}
     if scheduler is None:
-        own = str(max(1, processor_count() // at_once))
-        environment |= dict.fromkeys(THREADS, own)
+        share = max(1, processor_count() // at_once)
+        environment |= dict.fromkeys(THREADS, str(share))
     tqdm = require("tqdm", extra="experiments").tqdm
     joblib = require("joblib", extra="experiments")
     with open_cluster(scheduler) if scheduler else contextlib.nullcontext() as client:
@@ -113,14 +107,14 @@ def _result(
 ) -> tuple[str, str | None]:
     try:
         function(run, name)
-    except (ProgramFailedError, OSError, ValueError) as error:
+    except (OSError, ValueError) as error:
         return name, str(error)
     return name, None
 
 
 def _run_here(arguments: Sequence[str], folder: Path) -> None:
     if status := wait_for(resuming(arguments, folder)):
-        raise ProgramFailedError(f"it ended with status {status}")
+        raise ChildProcessError(f"it ended with status {status}")
 
 
 def _run_on(
@@ -135,8 +129,8 @@ def _run_on(
     try:
         # Not pure, or a run that was once canceled would stay so.
         client.submit(run_program, *given, pure=False).result()
-    except ProgramFailedError:
+    except OSError:
         raise
     # No failure of a run on its worker may stop the others.
     except Exception as error:
-        raise ProgramFailedError(f"{type(error).__name__}: {error}") from error
+        raise ChildProcessError(f"{type(error).__name__}: {error}") from error

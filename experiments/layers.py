@@ -4,9 +4,8 @@ import functools
 import math
 from argparse import Namespace
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -19,21 +18,16 @@ from keras_ortho.baselines import closest_size, irnn, lstm, rnn
 
 # One number of units, or ENRNN's long-term and short-term units.
 Units = int | tuple[int, int]
-# Size of a layer that is made for inspection.
-_TRIAL = 16
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """A recurrent layer: its name in pictures and tables, and what makes it."""
 
     title: str
     make: Callable[..., keras.layers.Layer]
 
 
-# Layers that `--model` does not call by their file's name, and layers that the papers
-# do not call by their class's name.
-_NAMES = {"urnn": "restricted-urnn"}
+# Layers that the papers do not call by their class's name.
 _TITLES = {
     "ScoRNN": "scoRNN",
     "ScuRNN": "scuRNN",
@@ -47,7 +41,7 @@ _TITLES = {
 _GATED = functools.partial(AntisymmetricRNN.from_paper, gated=True)
 # Those of this package have their papers' settings.
 LAYERS = {
-    _NAMES.get(file, file.replace("_", "-")): Kind(
+    {"urnn": "restricted-urnn"}.get(file, file.replace("_", "-")): Kind(
         _TITLES.get(name, name), getattr(cells, name).from_paper
     )
     for name, file in ARCHITECTURES.items()
@@ -101,8 +95,8 @@ def make_layer(
     model: str, units: Units, arguments: Mapping[str, Any] | None = None, **kwargs: Any
 ) -> keras.layers.Layer:
     """Makes a recurrent layer; one of this package has its paper's settings."""
-    kind, pair = kind_of(model), isinstance(units, tuple)
-    if not is_own(model) and pair != (model == "enrnn"):
+    kind = kind_of(model)
+    if not is_own(model) and isinstance(units, tuple) != (model == "enrnn"):
         wanted = "a pair, as 96/64" if model == "enrnn" else "one number"
         raise ValueError(f"`units` of {model} must be {wanted}. Received: {units}")
     given = {**(arguments or {}), **kwargs}
@@ -121,12 +115,8 @@ def parts_of(model: str) -> tuple[str, ...]:
     Phases also belong to the recurrent matrix, and use its optimizer unless they are
     given their own.
     """
-    layer = make_layer(model, (_TRIAL, _TRIAL) if model == "enrnn" else _TRIAL)
+    layer = make_layer(model, (16, 16) if model == "enrnn" else 16)
     layer.build((None, 1, 1))
-    return _parts_within(layer)
-
-
-def _parts_within(layer: keras.layers.Layer) -> tuple[str, ...]:
     found = {part_of(variable) for variable in layer.trainable_variables}
     return tuple(part for part in PARTS if part in found)
 
@@ -150,8 +140,8 @@ def build(
 
     def sized(units: Units) -> keras.Model:
         keras.utils.set_random_seed(settings.seed)
-        own = settings.model, units, settings.arguments
-        return network(make_layer(*own, **returns))
+        layer = make_layer(settings.model, units, settings.arguments, **returns)
+        return network(layer)
 
     units = settings.units
     if settings.match:
@@ -163,7 +153,7 @@ def build(
             settings.arguments,
         )
     model, rates = sized(units), settings.rates
-    parts = {"others", *_parts_within(model)}
+    parts = {"others", *map(part_of, model.trainable_variables)}
     for part in {*settings.chosen} - parts:
         raise ValueError(
             f"--{part}-rate applies to variables that {settings.model} lacks. "
@@ -181,10 +171,7 @@ def closest_units(
 ) -> Units:
     """Finds the units that bring the number of parameters closest to a given one.
 
-    The units are any positive number; for EURNN an even one, for GORU of the paper a
-    power of two; for ENRNN, long-term and short-term units in the ratio 374 to 94.
-    Their size is a multiple of the number of heads, and at least the number of
-    reflections or negative ones.
+    They are those that a layer with these arguments can have.
     """
     # A fraction of the units sets no bound; the layer rejects other values.
     bounds = {k: v for k, v in arguments.items() if isinstance(v, int) and v > 0}

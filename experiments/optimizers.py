@@ -27,14 +27,14 @@ KINDS: dict[str, Callable[..., keras.optimizers.Optimizer]] = {
     "stiefel": StiefelDescent,
     "stiefel-rms": functools.partial(StiefelDescent, rms_scaling=True),
 }
-# Words that may follow the learning rate, and what their numbers are; those of `clip`
-# and `betas` are arguments of the optimizer.
+# Words that may follow the learning rate, and what their numbers are: arguments of the
+# optimizer, or the factor of the rate after each pass, or if validation is no better.
 WORDS: dict[str, list[str]] = {
     "clip": ["clipvalue"],
     "clipnorm": ["global_clipnorm"],
     "betas": ["beta_1", "beta_2"],
-    "decay": ["factor of the rate after each pass"],
-    "plateau": ["factor of the rate where validation does not improve"],
+    "decay": ["factor"],
+    "plateau": ["factor"],
 }
 
 
@@ -46,14 +46,12 @@ def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
         options: dict[str, list[float]] = {}
         while words:
             word, *words = words
-            count = len(WORDS[word])
-            if word in options or len(words) < count:
+            texts, words = words[: len(WORDS[word])], words[len(WORDS[word]) :]
+            if word in options or len(texts) < len(WORDS[word]):
                 raise ValueError
-            options[word] = [_number(word, text) for text in words[:count]]
-            words = words[count:]
-        if {"decay", "plateau"} <= options.keys() or (
-            "betas" in options and kind != "adam"
-        ):
+            options[word] = [_number(word, text) for text in texts]
+        unknown = "betas" in options and kind != "adam"
+        if unknown or {"decay", "plateau"} <= options.keys():
             raise ValueError
         make = KINDS[kind]
     except (KeyError, ValueError):
@@ -96,10 +94,7 @@ def _number(word: str, text: str) -> float:
 
 
 class Plateau(keras.callbacks.Callback):
-    """Lowers the learning rates of rules with `plateau` if validation stops improving.
-
-    The best figure so far is a variable of the optimizer and is saved with it.
-    """
+    """Lowers the learning rates of rules with `plateau` if validation is no better."""
 
     def __init__(self, monitor: str, every: int = 1) -> None:
         super().__init__()
@@ -148,7 +143,7 @@ def make_optimizer(
     chosen = {
         part: parse(rules[part], updates)
         for part in PARTS
-        if part in rules and rules[part] != rules["others"]
+        if rules.get(part, rules["others"]) != rules["others"]
     }
     if not chosen:
         return others

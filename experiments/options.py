@@ -5,25 +5,22 @@ import ast
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from experiments import smoke
 from experiments.layers import LAYERS, Units, kind_of, units_text
 from experiments.optimizers import PARTS, parse
-from experiments.presets import find
+from experiments.presets import PRESETS, find
 from keras_ortho.extras import require
 
 # The end of every task's `--help`.
-WRITES = """An interrupted run is resumed with --resume. The command writes run.json
-(settings, versions, curves and figures), curve.png and, to run/best.keras, the network
-with the best validation figure."""
+WRITES = """The command writes run.json (settings, versions, curves and figures),
+curve.png and, to run/best.keras, the network with the best validation figure."""
 SCHEDULER = (
     "address of the scheduler of a Dask cluster for the runs, as tcp://host:8786"
 )
-# Settings that a smoke run makes itself, and that cannot be given with it.
-MADE = ("data_dir", "name")
 SIZES = ("train_size", "valid_size", "test_size")
 # The other settings that loading the data takes.
 LOADED = ("data_dir", "batch_size", "seed")
@@ -68,17 +65,15 @@ def settle(given: Mapping[str, Any], *others: Mapping[str, Any]) -> Settings:
     return Settings(**found, data=data)
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     """A task on which a run trains one recurrent network.
 
     `smoke` makes small data in a folder, and returns the settings that load them;
-    `usual` are the defaults of its own settings, each of which is an option, or `None`
-    for those that must be given.
+    `usual` are the defaults of its own settings, `None` for those that must be given.
     """
 
     smoke: Callable[[Path], Mapping[str, Any]]
-    usual: Mapping[str, Any] = field(default_factory=dict)
+    usual: Mapping[str, Any] = MappingProxyType({})
 
 
 TASKS = {
@@ -124,15 +119,14 @@ def read_task(
     task, given = TASKS[name], _task_parser(name, description).parse_args(argv)
     if given.smoke and given.preset:
         raise ValueError("--smoke and --preset exclude each other. Received: both")
-    speech = given.smoke and name == "speech"
-    check_values(given, *(["speech"] if speech else []))
+    check_values(given, *["speech"] * (given.smoke and name == "speech"))
     started = [*given.out.glob("run/settings.json"), *given.out.glob("seed-*/run")]
     if started and not given.resume:
         raise ValueError(
             "--out holds a run: resume it with --resume, or choose another folder. "
             f"Received: {given.out}"
         )
-    made = _smoke_data(given, task.smoke)
+    made = _made(given, task.smoke)
     for setting, usual in task.usual.items():
         if usual is None and not (made.get(setting) or getattr(given, setting)):
             raise ValueError(f"{_flag(setting)} must be given. Received: none")
@@ -146,29 +140,21 @@ def read_task(
     if given.epochs or given.steps:  # Either replaces both.
         settled |= {"epochs": None, "steps": None}
     own = {"task": name, "matched": None, **vars(given)}
-    if given.match:
-        own["matched"] = _matched(name, given, length)
-        units = units_text(own["matched"][1])
-        settled["source"] = f"as many parameters as {given.match} with {units} units"
-    rules = {"others": own.pop("rate")}
-    rules |= {part: own.pop(f"{part}_rate") for part in PARTS}
+    if given.match:  # A paper's network, or one of other units.
+        known = {(row.task, row.model, row.units) for row in PRESETS}
+        units, arguments = given.units, {}
+        if units is None or (name, given.match, units) in known:
+            row = find(name, given.match, units, length)
+            units, arguments = row.units, row.arguments
+        own["matched"] = given.match, units, arguments
+        size = f"{given.match} with {units_text(units)} units"
+        settled["source"] = f"as many parameters as {size}"
+    rules = {part: own.pop(f"{part}_rate") for part in PARTS}
+    rules["others"] = own.pop("rate")
     own["chosen"] = [part for part, rule in rules.items() if rule]
     settled["rates"] = settled["rates"] | {p: rules[p] for p in own["chosen"]}
     settled["arguments"] = {**settled["arguments"], **dict(own.pop("argument"))}
     return settle(own, made, task.usual, settled)
-
-
-def _matched(
-    task: str, given: argparse.Namespace, length: int | None
-) -> tuple[str, Units, Mapping[str, Any]]:
-    """Returns the network to match: its paper's, or one with `--units`."""
-    try:
-        row = find(task, given.match, given.units, length)
-    except ValueError:
-        if given.units is None:
-            raise
-        return given.match, given.units, {}
-    return row.model, row.units, row.arguments
 
 
 def read_comparison(
@@ -180,8 +166,21 @@ def read_comparison(
     """Reads the command line of a comparison of networks."""
     given = parser.parse_args()
     check_values(given)
-    made = _smoke_data(given, make)
+    made = _made(given, make)
     return settle(vars(given), made, small if given.smoke else usual)
+
+
+def _made(
+    given: argparse.Namespace, make: Callable[[Path], Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    """Makes the data of a smoke run; returns the settings that load them."""
+    folder = getattr(given, "data_dir", None)
+    if given.smoke and folder:
+        raise ValueError(
+            f"--smoke generates its own data: omit --data-dir. Received: {folder}"
+        )
+    # A name that no other data folder has.
+    return make(given.out / "smoke-data") if given.smoke else {}
 
 
 def new_parser(description: str, epilog: str = "") -> argparse.ArgumentParser:
@@ -331,7 +330,9 @@ def _add_sizes(parser: argparse.ArgumentParser) -> None:
 
 def check_values(given: argparse.Namespace, *extras: str) -> None:
     """Checks the values and optional dependencies of options, before any work."""
-    check_seed(given.seed, getattr(given, "seeds", None) or 1)
+    last = 2**32 - (getattr(given, "seeds", None) or 1)  # Of 32 bits.
+    if not 0 <= given.seed <= last:
+        raise ValueError(f"--seed must be in 0 .. {last}. Received: {given.seed}")
     for name, value in vars(given).items():
         kinds = (int, float) if name.endswith(("rate", "rates")) else (int,)
         for number in value if isinstance(value, list) else [value]:
@@ -342,28 +343,6 @@ def check_values(given: argparse.Namespace, *extras: str) -> None:
     for extra in ("plot", *extras):
         for module in EXTRAS[extra]:
             require(module, extra=extra)
-
-
-def check_seed(seed: int, runs: int = 1) -> None:
-    """Checks that seeds fit into the 32 bits that Keras and NumPy allow."""
-    if not 0 <= seed <= 2**32 - runs:
-        raise ValueError(f"--seed must be in 0 .. 2^32 - {runs}. Received: {seed}")
-
-
-def _smoke_data(
-    given: argparse.Namespace, make: Callable[[Path], Mapping[str, Any]]
-) -> Mapping[str, Any]:
-    """Makes the data of a smoke run; returns the settings that load them."""
-    if not given.smoke:
-        return {}
-    for name in MADE:
-        if getattr(given, name, None) is not None:
-            raise ValueError(
-                f"--smoke generates its own data: omit {_flag(name)}. "
-                f"Received: {getattr(given, name)}"
-            )
-    # A name that no other data folder has.
-    return make(given.out / "smoke-data")
 
 
 def _flag(name: str) -> str:

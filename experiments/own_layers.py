@@ -23,9 +23,8 @@ def own_maker(model: str) -> Callable[..., keras.layers.Layer]:
     # Last, so that no module is found there instead of an installed one.
     sys.path.append(str(path.resolve().parent if path else Path.cwd()))
     module = importlib.import_module(path.stem if path else where)
-    if path and Path(getattr(module, "__file__", None) or "").resolve() != (
-        path.resolve()
-    ):
+    found = Path(getattr(module, "__file__", None) or "").resolve()
+    if path and found != path.resolve():
         raise ValueError(
             f"`model`: another module is named {path.stem}. Rename the file. "
             f"Received: {model!r}"

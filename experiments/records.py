@@ -6,10 +6,11 @@ import json
 import math
 import os
 import platform
+import shutil
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -58,14 +59,14 @@ def run_record(settings: Mapping[str, Any]) -> dict[str, Any]:
     backend = keras.backend.backend()
     return {
         "settings": {
-            name: os.fspath(value) if isinstance(value, os.PathLike) else value
+            name: str(value) if isinstance(value, Path) else value
             for name, value in settings.items()
         },
         "keras_ortho": __version__,
         "commit": _commit(),
         "keras": keras.version(),
         "backend": backend,
-        "backend_version": _version(backend),
+        "backend_version": sys.modules[backend].__version__,
         "python": platform.python_version(),
         "cores": os.cpu_count(),
         "machine": platform.machine(),
@@ -73,18 +74,10 @@ def run_record(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:  # A build under another name, such as tensorflow-cpu.
-        return None
-
-
 def _commit() -> str | None:
-    try:
-        commit = _git("rev-parse", "--short=10", "HEAD").stdout.strip()
-    except FileNotFoundError:  # Git is not installed.
+    if not shutil.which("git"):
         return None
+    commit = _git("rev-parse", "--short=10", "HEAD").stdout.strip()
     # Results of earlier runs do not affect this one.
     written = (":(top,exclude)results", ":(top,exclude)RESULTS.md")
     changed = _git("diff", "--quiet", "HEAD", "--", ":/", *written).returncode

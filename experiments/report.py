@@ -49,20 +49,16 @@ def write_report(folder: Path) -> None:
         text = written.read_text("utf-8") if written.exists() else ""
         notes = dict(re.findall(r"^## (.*)\n+((?:(?!## ).*\n)*)", text, re.MULTILINE))
         found = [(section, records_of(section, results)) for section in SECTIONS]
-        made = Counter(
-            _environment(record)
-            for _, rows in found
-            for records in rows.values()
-            for record in records
-        )
+        every = [r for _, rows in found for records in rows.values() for r in records]
+        made = Counter(map(_environment, every))
         usual = made.most_common(1)[0][0] if made else "nothing"
         parts = [HEAD.format(usual=usual)]
         for section, rows in found:
             if rows:
-                everything = [record for records in rows.values() for record in records]
-                lines = [*_lines(section, rows, results), _about(everything, usual)]
-                lines += ["", notes.get(section.title, "").strip("\n")]
-                parts.append("\n".join([f"## {section.title}", "", *lines]).rstrip())
+                lines = [f"## {section.title}", "", *_lines(section, rows, results)]
+                lines += [_about([r for of in rows.values() for r in of], usual), ""]
+                lines += [notes.get(section.title, "")]
+                parts.append("\n".join(lines).rstrip())
         with replacing(folder / "RESULTS.md") as aside:
             aside.write_text("\n\n".join(parts) + "\n", "utf-8")
 

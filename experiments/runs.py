@@ -18,7 +18,7 @@ from keras_ortho.tasks.pipeline import Task
 from keras_ortho.training import best_epoch, train
 from keras_ortho.training_callbacks import TestFigures
 
-RECORD, PICTURE = "run.json", "curve.png"
+RECORD = "run.json"
 # Keras's names for the figures that the papers report.
 MONITORS = {
     "mse": "loss",
@@ -32,8 +32,6 @@ UNRECORDED = (
     *("out", "resume", "data_dir", "preset", "chosen"),
     *("match", "matched", "seeds", "jobs", "scheduler"),
 )
-# A longer run can resume a shorter one, if its stretches are the same.
-CHANGEABLE = ("task", "epochs", "steps")
 # Columns of the tables of all comparisons.
 SCORES = {
     "epoch": "epoch",
@@ -63,16 +61,15 @@ def fit(
     """
     monitor, out = MONITORS[figure], settings.out
     each, times = schedule(settings, len(task.train))
-    kept = settings.record(*UNRECORDED, *CHANGEABLE)
+    # A longer run can resume a shorter one, if its stretches are the same.
+    kept = settings.record(*UNRECORDED, "task", "epochs", "steps")
     if each != (settings.evaluate_every or len(task.train)):
         kept["evaluate_every"] = each
     kept["backend"] = keras.backend.backend()
     kept["data"] = data or _first_batches(task)
     parameters = trained_parameters(model)
-    record = {
-        **run_record(recorded_settings(settings)),
-        **{"parameters": parameters, "baseline": task.baseline, "monitor": monitor},
-    }
+    record = run_record(settings.record(*UNRECORDED))
+    record |= {"parameters": parameters, "baseline": task.baseline, "monitor": monitor}
     callbacks = [*callbacks]
     if with_plateau(model):
         in_a_pass = max(1, round(len(task.train) / each))
@@ -106,7 +103,7 @@ def fit(
         }
         record["figures"] = figures(record, figure)
         write_json(out / RECORD, record)
-        draw(out / PICTURE, {title: [record]}, baseline, log=log)
+        draw(out / "curve.png", {title: [record]}, baseline, log=log)
     for name, value in record["figures"].items():
         print(f"{name}: {value:.5g}")
     return record
@@ -118,11 +115,6 @@ def _first_batches(task: Task) -> str:
         for batches in (task.train, task.valid, task.test)
         for part in keras.tree.flatten(next(iter(batches)))
     )
-
-
-def recorded_settings(settings: Settings) -> dict[str, Any]:
-    """Returns the settings of a run that its record has."""
-    return settings.record(*UNRECORDED)
 
 
 def fit_classifier(

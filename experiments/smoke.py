@@ -50,14 +50,9 @@ def mnist(folder: Path) -> dict[str, Any]:
 def cifar10(folder: Path) -> dict[str, Any]:
     """Writes images as CIFAR-10 in one file; the number of lit rows tells the class."""
     folder.mkdir(parents=True, exist_ok=True)
-    x_train, y_train = _lit(120, (32, 32, 3))
-    x_test, y_test = _lit(20, (32, 32, 3))
-    arrays = {
-        "x_train": x_train,
-        "y_train": y_train,
-        "x_test": x_test,
-        "y_test": y_test,
-    }
+    arrays = {}
+    for part, size in (("train", 120), ("test", 20)):
+        arrays[f"x_{part}"], arrays[f"y_{part}"] = _lit(size, (32, 32, 3))
     np.savez_compressed(folder / "cifar10.npz", **arrays)
     return {"data_dir": folder / "cifar10.npz", "valid_size": 20}
 
