@@ -1,6 +1,5 @@
 """The sections for the papers' tables and figures, their runs, and the sets of runs."""
 
-import functools
 import shlex
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,8 +25,8 @@ class Run:
     """
 
     name: str
-    script: str
     arguments: list[str]
+    script: str
     records: str
     data: str
     data_option: str
@@ -100,18 +99,18 @@ class Section:
     def runs(self) -> list[Run]:
         """Lists its runs, model by model."""
         files = filter(None, [*self.pictures, self.table, *self.others])
-        shared = {"records": self.records, "data": self.data, "record": self.record}
-        make = functools.partial(
-            Run,
-            script=self.example,
-            data_option=self.data_option,
-            files={file: f"{self.name}-{file}" for file in files},
-            **shared,
-        )
+        shared: dict[str, Any] = {
+            "script": self.example,
+            "records": self.records,
+            "record": self.record,
+            "data": self.data,
+            "data_option": self.data_option,
+            "files": {file: f"{self.name}-{file}" for file in files},
+        }
         if not self.models:
-            return [make(self.name, arguments=shlex.split(self.arguments))]
+            return [Run(self.name, shlex.split(self.arguments), **shared)]
         return [
-            make(name, arguments=shlex.split(f"{given} --seed {seed}"))
+            Run(name, shlex.split(f"{given} --seed {seed}"), **shared)
             for row, more in self.models.items()
             for given in [f"--model {row.split()[0]} {self.arguments} {more}"]
             for seed, name in enumerate(self.run_names(row))

@@ -60,8 +60,9 @@ def run_seeds(script: Path, settings: Settings) -> None:
     folders = {f"seed-{seed}": settings.out / f"seed-{seed}" for seed in seeds}
     with locked(settings.out):
         left = {n: each for n, each in folders.items() if not _is_done(each, settings)}
-        for name in folders.keys() - left.keys():
-            print(f"{name} is done.")
+        for name in folders:
+            if name not in left:
+                print(f"{name} is done.")
 
         def make(run: RunScript, name: str) -> None:
             own = ["--seed", name.removeprefix("seed-"), "--out", str(folders[name])]

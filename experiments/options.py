@@ -141,13 +141,12 @@ def read_task(
         settled |= {"epochs": None, "steps": None}
     own = {"task": name, "matched": None, **vars(given)}
     if given.match:  # A paper's network, or one of other units.
-        known = {(row.task, row.model, row.units) for row in PRESETS}
-        units, arguments = given.units, {}
-        if units is None or (name, given.match, units) in known:
-            row = find(name, given.match, units, length)
-            units, arguments = row.units, row.arguments
-        own["matched"] = given.match, units, arguments
-        size = f"{given.match} with {units_text(units)} units"
+        known = {(row.model, row.units) for row in PRESETS if row.task == name}
+        own["matched"] = given.match, given.units, {}
+        if given.units is None or own["matched"][:2] in known:
+            row = find(name, given.match, given.units, length)
+            own["matched"] = row.model, row.units, row.arguments
+        size = f"{given.match} with {units_text(own['matched'][1])} units"
         settled["source"] = f"as many parameters as {size}"
     rules = {part: own.pop(f"{part}_rate") for part in PARTS}
     rules["others"] = own.pop("rate")
@@ -261,7 +260,7 @@ def _read_argument(text: str) -> tuple[str, Any]:
 
 def _task_parser(name: str, description: str) -> argparse.ArgumentParser:
     task, parser = TASKS[name], new_parser(description, WRITES)
-    usual = USUAL | task.usual
+    usual = {**USUAL, **task.usual}
     add = parser.add_argument
     add(
         "--model",

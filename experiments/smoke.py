@@ -50,7 +50,7 @@ def mnist(folder: Path) -> dict[str, Any]:
 def cifar10(folder: Path) -> dict[str, Any]:
     """Writes images as CIFAR-10 in one file; the number of lit rows tells the class."""
     folder.mkdir(parents=True, exist_ok=True)
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for part, size in (("train", 120), ("test", 20)):
         arrays[f"x_{part}"], arrays[f"y_{part}"] = _lit(size, (32, 32, 3))
     np.savez_compressed(folder / "cifar10.npz", **arrays)
