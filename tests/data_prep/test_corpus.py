@@ -32,18 +32,6 @@ def test_layouts(tmp_path, path, part):
     assert corpus.passed_over == []
 
 
-def test_order_is_by_id_whatever_the_layout(tmp_path):
-    touch(
-        tmp_path,
-        "TRAIN/DR1/MAAA0/SX9.WAV",
-        "TRAIN/DR2/FAAA0/SX10.WAV",
-        "TEST/DR1/FBBB0/SI1.WAV",
-        "TEST/DR1/FBBB0/SA1.WAV",
-    )
-    ids = [utterance.id for utterance in discover(tmp_path).utterances]
-    assert ids == ["faaa0_sx10", "fbbb0_sa1", "fbbb0_si1", "maaa0_sx9"]
-
-
 def test_copies_are_one_utterance(tmp_path):
     touch(
         tmp_path,

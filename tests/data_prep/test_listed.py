@@ -117,7 +117,6 @@ PATHS = "paths below the corpus folder. Received: LINE: "
     [
         ("ann/3.wav,Ann,train,a", "no such file below CORPUS. Received: LINE: ann/3"),
         ("ann,Ann,train,a", "no such file below CORPUS. Received: LINE: ann$"),
-        (f"{'x' * 300},Ann,train,a", "no such file below CORPUS. Received: LINE: xxx"),
         ("../list.csv,Ann,train,a", f"{PATHS}'../list.csv'"),
         ("/dev/null,Ann,train,a", f"{PATHS}'/dev/null'"),
         (",Ann,train,a", f"{PATHS}''"),
@@ -125,8 +124,6 @@ PATHS = "paths below the corpus folder. Received: LINE: "
         ("ann/1.wav,Ann,dev,a", r"split must .*\('train'.* Received: LINE: 'dev'"),
         ("ann/1.wav,Ann,train,", "An id must have .* Received: LINE: ''"),
         ("ann/1.wav,Ann,train,a b", "An id must have .* Received: LINE: 'a b'"),
-        ("ann/1.wav,Ann,train,a/b", "An id must have .* Received: LINE: 'a/b'"),
-        ("ann/1.wav,Ann,train,-a", "An id must have .* Received: LINE: '-a'"),
         ("ann/1.wav,Ann,train,a\x7f", r"An id must have .* Received: LINE: 'a\\x7f'"),
         (f"ann/1.wav,Ann,train,{'ä' * 101}", "1 to 200 bytes.* Received: LINE: 'ää"),
         ("ann/1.wav,Ann,train,b1", "different ids.* LINE: b1, as LIST, line 2"),

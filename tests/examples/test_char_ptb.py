@@ -47,7 +47,7 @@ def test_goes_on_to_the_same_result(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "--data-dir must name the folder"),
+        ([], "--data-dir must be given"),
         (["--data-dir", "/nowhere"], "LDC99T42"),
         (["--data-dir", "x", "--unroll", "0"], "--unroll must be positive"),
     ],

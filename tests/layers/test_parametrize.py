@@ -448,3 +448,45 @@ def test_refused(case):
     make, message = REFUSED[case]
     with pytest.raises(ValueError, match=f"{message}.*Received: "):
         make()(inputs_of(SEQUENCES))
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize(("kind", "gates"), [("SimpleRNN", 1), ("LSTM", 4)])
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="needs PyTorch")
+def test_equals_pytorch(kind, gates):
+    """Values and gradients, beside `torch.nn.utils.parametrizations.orthogonal`."""
+    import torch
+
+    n, x = 4, inputs_of(SEQUENCES, "float64")
+    layer = parametrize(getattr(layers, kind)(n), RECURRENT, SkewExponential())
+    outputs = layer(x)
+    free = [w for w in layer.trainable_weights if w.name.endswith("skew")]
+    kernel, bias = layer.trainable_weights[-2:]
+    theirs = getattr(torch.nn, kind.removeprefix("Simple"))(4, n, batch_first=True)
+    theirs = theirs.double()
+    blocks = []
+    for skew in free:
+        block = torch.nn.Linear(n, n, bias=False).double()
+        torch.nn.utils.parametrizations.orthogonal(
+            block, "weight", "matrix_exp", use_trivialization=False
+        )
+        original = np.zeros((n, n))
+        # It multiplies columns, and reads the lower triangle.
+        original.T[np.triu_indices(n, 1)] = ops.convert_to_numpy(skew)
+        parameter = block.parametrizations.weight.original
+        parameter.data = torch.from_numpy(original)
+        blocks.append((block, parameter))
+    made = torch.cat([block.weight for block, _ in blocks])
+    values = {"weight_ih_l0": ops.convert_to_numpy(kernel).T, "bias_hh_l0": 0 * bias}
+    values["bias_ih_l0"] = bias
+    values = {k: torch.tensor(ops.convert_to_numpy(v)) for k, v in values.items()}
+    weights = {"weight_hh_l0": made, **values}
+    found = torch.func.functional_call(theirs, weights, (torch.from_numpy(x),))[0]
+    last = found[:, -1]
+    np.testing.assert_allclose(outputs.detach().numpy(), last.detach(), atol=1e-12)
+    loss = (last**2).sum()
+    theirs = torch.autograd.grad(loss, [parameter for _, parameter in blocks])
+    for skew, gradient in zip(free, theirs, strict=True):
+        own = torch.autograd.grad(ops.sum(outputs**2), skew.value, retain_graph=True)
+        upper = np.triu_indices(n, 1)
+        np.testing.assert_allclose(own[0], gradient.numpy().T[upper], atol=1e-12)
