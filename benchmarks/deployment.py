@@ -3,29 +3,25 @@
 Each layer, followed by a dense one, is exported as a model of whole sequences of any
 size and as one of a step. LiteRT, which has no lists of tensors, gets a sequence model
 of one sequence of eight steps. The first table has the largest difference of each file
-from the model, relative to the largest output, and its size. The second has the time of
-a call of one frame, over that of `SimpleRNN` with as many real state entries. Run it as
-`python benchmarks/deployment.py`, with TensorFlow and the extra `export`.
+from the model, relative to the largest output. The second has the time of a call of one
+frame, over that of `SimpleRNN` with as many real state entries. Run it as `python
+benchmarks/deployment.py`, with TensorFlow and the extra `export`.
 """
 
-import argparse
-import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import exported_files
 import keras
 import numpy as np
+import onnxruntime
 import tensorflow as tf
-from exported_files import UNROLLED
-from measuring import LAYERS, OUT, in_turns, make_layer, report
+from ai_edge_litert.interpreter import Interpreter
+from measuring import LAYERS, in_turns, make_layer, parse, report
 
 from keras_ortho import freeze, initial_states, step_model
 
-UNITS, FEATURES, BATCH, STEPS, FRAME = 16, 3, 2, 70, 40
+UNITS, FEATURES, BATCH, STEPS, UNROLLED, FRAME = 16, 3, 2, 70, 8, 40
 LITERT = {"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS]}
 # By the ending of a file.
 FORMATS: dict[str, dict[str, Any]] = {
@@ -33,78 +29,81 @@ FORMATS: dict[str, dict[str, Any]] = {
     "onnx": {"format": "onnx"},
     "tflite": {"format": "litert", "target_spec": LITERT},
 }
-TITLES = {"saved_model": "SavedModel", "onnx": "ONNX", "tflite": "LiteRT built-ins"}
+FILES = ["sequence.saved_model", "step.saved_model", "sequence.onnx", "step.onnx"]
+FILES += ["unrolled.tflite", "step.tflite"]
 
 
-def network(name: str, steps: int | None, batch: int | None, **changed: Any) -> Any:
+def network(
+    name: str, steps: int | None = None, batch: int | None = None, **changed: Any
+) -> Any:
     """Makes a model with a layer, of which some arguments are changed."""
     layer = make_layer(name, UNITS)
     config = {**layer.get_config(), "return_sequences": True, **changed}
-    return keras.Sequential(
-        [
-            keras.Input((steps, FEATURES), batch),
-            type(layer).from_config(config),
-            keras.layers.Dense(2),
-        ]
-    )
+    layer = type(layer).from_config(config)
+    inputs = keras.Input((steps, FEATURES), batch)
+    return keras.Sequential([inputs, layer, keras.layers.Dense(2)])
 
 
-def export(names: list[str], folder: Path) -> dict[str, float | str]:
-    """Exports the layers; returns the difference of each file, or why there is none."""
+def runner(path: Path) -> Callable[..., Any]:
+    """Loads a file as a function from arrays to a sequence of arrays."""
+    if path.suffix == ".saved_model":
+        loaded = tf.saved_model.load(path)  # Its functions need it alive.
+
+        def call(x: Any, *states: Any) -> list[np.ndarray]:
+            given = [tf.constant(array) for array in (x, *states)]
+            found = loaded.serve(given if states else given[0])
+            return [tensor.numpy() for tensor in tf.nest.flatten(found)]
+
+        return call
+    if path.suffix == ".onnx":
+        session = onnxruntime.InferenceSession(path)
+        names = [entry.name for entry in session.get_inputs()]
+        return lambda *given: session.run(None, dict(zip(names, given, strict=True)))
+    run = Interpreter(str(path)).get_signature_runner()
+    # `x` before `state_0`, `state_1`, ...; a sequence model has only one input.
+    names = sorted(run.get_input_details(), key=lambda n: ("state" in n, n))
+    return lambda *given: [
+        array
+        for _, array in sorted(run(**dict(zip(names, given, strict=True))).items())
+    ]
+
+
+def export(name: str, folder: Path) -> list[str]:
+    """Exports a layer; returns the difference of each file, or why there is none."""
     random = np.random.default_rng(0)
     x = random.normal(size=(BATCH, STEPS, FEATURES)).astype("float32")
-    data, failed = {"x": x}, {}
-    for name in names:
-        model = network(name, None, None)
-        for variable in model.trainable_variables:
-            if variable.name in ("kernel", "bias"):  # Others than zeros.
-                variable.assign_add(0.1 * random.normal(size=variable.shape))
-        data[f"{name}_outputs"] = model.predict(x, verbose=0)
-        frozen = freeze(model)
-        for number, state in enumerate(initial_states(frozen, BATCH)):
-            data[f"{name}_state_{number}"] = np.asarray(state)
-        unrolled = network(name, UNROLLED, 1, unroll=True)
-        unrolled.set_weights(model.get_weights())
-        for ending, arguments in FORMATS.items():
-            what = {"step": step_model(frozen), "sequence": frozen}
-            if ending == "tflite":
-                what["unrolled"] = freeze(unrolled)
-                del what["sequence"]
-            for kind, each in what.items():
-                file = f"{name}-{kind}.{ending}"
-                try:
-                    each.export(str(folder / file), verbose=False, **arguments)
-                except Exception as error:
-                    failed[file] = f"{type(error).__name__}: {error}".splitlines()[0]
-    np.savez(folder / "data.npz", **data)  # type: ignore[arg-type]
-    subprocess.run([sys.executable, exported_files.__file__, folder], check=True)
-    return json.loads((folder / "results.json").read_text()) | failed
+    model, unrolled = network(name), network(name, UNROLLED, 1, unroll=True)
+    for variable in model.trainable_variables:
+        if variable.name in ("kernel", "bias"):  # Others than zeros.
+            variable.assign_add(0.1 * random.normal(size=variable.shape))
+    unrolled.set_weights(model.get_weights())
+    frozen = freeze(model)
+    models = {"sequence": frozen, "step": step_model(frozen)}
+    models["unrolled"] = freeze(unrolled)
+    wanted = model.predict(x, verbose=0)
 
+    def difference(kind: str, run: Callable[..., Any]) -> float:
+        if kind == "step":
+            states = [np.asarray(state) for state in initial_states(frozen, BATCH)]
+            outputs = []
+            for frame in x.swapaxes(0, 1):
+                output, *states = run(frame, *states)
+                outputs.append(output)
+            pairs = [(np.stack(outputs, axis=1), wanted)]
+        else:  # `x` of several sizes; of one for LiteRT.
+            sizes = [(1, UNROLLED), (BATCH, STEPS)][: 1 if kind == "unrolled" else 2]
+            pairs = [(run(x[:b, :t])[0], wanted[:b, :t]) for b, t in sizes]
+        return max(abs(a - b).max() for a, b in pairs) / abs(wanted).max()
 
-def kilobytes(path: Path) -> str:
-    """Formats the size of a file or folder."""
-    files = (file for file in [path, *path.rglob("*")] if file.is_file())
-    return f"{sum(file.stat().st_size for file in files) / 1e3:.0f}"
-
-
-def table(names: list[str], folder: Path) -> None:
-    """Reports on the files of the layers."""
-    found = export(names, folder)
-    columns = [
-        (ending, kind)
-        for ending in FORMATS
-        for kind in ("unrolled" if ending == "tflite" else "sequence", "step")
-    ]
-    rows = []
-    for name in names:
-        files = [f"{name}-{kind}.{ending}" for ending, kind in columns]
-        values = (found[file] for file in files)
-        errors = (v if isinstance(v, str) else f"{v:.1e}" for v in values)
-        sizes = (kilobytes(folder / file) for file in files)
-        rows.append([f"`{LAYERS[name]}`", *errors, *sizes])
-    titles = [f"{TITLES[ending]}, {kind}" for ending, kind in columns]
-    titles = [f"n = {UNITS}", *titles, *(f"{title}, kB" for title in titles)]
-    report(folder / "export.md", titles, rows)
+    cells = []
+    for file in FILES:
+        (kind, ending), path = file.split("."), folder / f"{name}-{file}"
+        try:
+            models[kind].export(str(path), verbose=False, **FORMATS[ending])
+            cells.append(f"{difference(kind, runner(path)):.1e}")
+        except Exception as error:
+            cells.append(f"{type(error).__name__}: {error}".splitlines()[0])
+    return cells
 
 
 def call(layer: keras.layers.Layer, frozen: bool) -> Callable[[], None]:
@@ -127,16 +126,11 @@ def call(layer: keras.layers.Layer, frozen: bool) -> Callable[[], None]:
 
 def main() -> None:
     """Runs the benchmark from the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    add = parser.add_argument
-    add("--only", nargs="+", choices=LAYERS, default=list(LAYERS))
-    add("--state", type=int, default=512, help="of the frozen step (512)")
-    add("--repeats", type=int, default=300, help="of each call (300)")
-    add("--out", type=Path, default=OUT / "deployment")
-    options = parser.parse_args()
+    options = parse(__doc__, "deployment", LAYERS, state=512, repeats=300)
     options.out.mkdir(parents=True, exist_ok=True)
     keras.utils.set_random_seed(0)
-    table(options.only, options.out)
+    rows = [[f"`{LAYERS[name]}`", *export(name, options.out)] for name in options.only]
+    report(options.out / "export.md", [f"n = {UNITS}", *FILES], rows)
     rows = []
     for name in options.only:
         row = [f"`{LAYERS[name]}`"]
@@ -144,9 +138,9 @@ def main() -> None:
             # Only two calls take turns: after one that factorizes a matrix, the next
             # finds the caches of the processor without its own data.
             calls = {"own": call(make_layer(name, options.state), frozen)}
-            calls["SimpleRNN"] = call(make_layer("SimpleRNN", options.state), False)
+            calls["other"] = call(keras.layers.SimpleRNN(options.state), False)
             seconds = in_turns(calls, options.repeats)
-            row.append(f"{seconds['own'] / seconds['SimpleRNN']:.2f}")
+            row.append(f"{seconds['own'] / seconds['other']:.2f}")
         rows.append(row)
     titles = [f"n = {options.state}, one frame", "not frozen", "frozen"]
     report(options.out / "frozen.md", titles, rows)

@@ -2,22 +2,17 @@
 
 The check compares outputs and gradients of each layer with those of Keras's loop around
 its cell, in float64 on the CPU. The difference may be five times that of this loop on
-the device, in the same precision. Nothing is measured where a layer is wrong.
-
-Then come outputs with gradients (training without the optimizer) and inference: of all
-layers, of `SimpleRNN`, and of the LSTM, with as many units and with as many parameters
-as a `ScoRNN`, by Keras's loop, by cuDNN through JAX and through PyTorch (in another
-process; its training step includes Adam).
+the device, in the same precision. Nothing is measured where a layer is wrong. Then come
+outputs with gradients (training without the optimizer) and inference, of the LSTM by
+Keras's loop, by cuDNN through JAX and through PyTorch (whose training includes Adam).
 
 Run it as `python benchmarks/gpu.py`, with JAX and PyTorch for the GPU; TensorFlow is
 not needed. It writes two tables. It also runs on a CPU, without cuDNN.
 """
 
-import argparse
-import functools
+import itertools
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 os.environ["KERAS_BACKEND"] = "jax"
@@ -67,9 +62,7 @@ def functions(layer: Any, upstream: Any) -> tuple[Callable[..., Any], ...]:
     return jax.jit(jax.value_and_grad(loss, (0, 1), has_aux=True)), jax.jit(infer)
 
 
-def evaluate(
-    layer: Any, x: Any, upstream: Any, weights: Any, inference: bool = False
-) -> dict[str, np.ndarray]:
+def evaluate(layer: Any, weights: Any, x: Any, upstream: Any) -> dict[str, np.ndarray]:
     """Computes the outputs and gradients of a layer with some weights."""
     layer.build(x.shape)
     layer.cell.set_weights(weights)
@@ -78,9 +71,9 @@ def evaluate(
     (_, outputs), (to_weights, to_x) = train(trained, x)
     names = (variable.name for variable in layer.trainable_variables)
     found = dict(zip(names, to_weights, strict=True))
+    plain = type(layer) is keras.layers.RNN  # The same in inference as in training.
     found |= {"outputs": outputs, "inputs": to_x}
-    if inference:
-        found["inference"] = infer(trained, x)
+    found["inference"] = outputs if plain else infer(trained, x)
     return {name: np.asarray(value, "float64") for name, value in found.items()}
 
 
@@ -104,31 +97,24 @@ def check(name: str, precision: str, n: int) -> dict[str, tuple[float, float]]:
             # With a positive bias, modReLU would jump at zero.
             variable.assign(-0.1 * np.abs(random.normal(size=variable.shape)))
     weights = layer.cell.get_weights()
-    x = random.normal(size=(batch, steps, 1)).astype("float32")
-    size = layer.compute_output_shape(x.shape)
-    upstream = random.normal(size=size).astype("float32")
+    sizes = [(batch, steps, 1), layer.compute_output_shape((batch, steps, 1))]
+    given = [random.normal(size=size).astype("float32") for size in sizes]
+
+    def loop() -> Any:
+        return keras.layers.RNN(make_layer(name, n).cell)
 
     with jax.default_device(jax.devices("cpu")[0]), jax.enable_x64(True):
         keras.config.set_dtype_policy("float64")
-        x64, upstream64 = jnp.asarray(x, "float64"), jnp.asarray(upstream, "float64")
-        loop = keras.layers.RNN(make_layer(name, n).cell)
-        expected = evaluate(loop, x64, upstream64, weights)
+        exact = (jnp.asarray(array, "float64") for array in given)
+        expected = evaluate(loop(), weights, *exact)
     set_precision(precision)
-    loop = keras.layers.RNN(make_layer(name, n).cell)
-    ordinary = evaluate(loop, x, upstream, weights)
-    found = evaluate(make_layer(name, n), x, upstream, weights, inference=True)
-    for values in (expected, ordinary):
-        values["inference"] = values["outputs"]
-    unit = PRECISIONS[precision][-1]
-    return {
-        quantity: (
-            distance(value, expected[quantity]),
-            min(
-                0.5, ALLOWED * (unit + distance(ordinary[quantity], expected[quantity]))
-            ),
-        )
-        for quantity, value in found.items()
-    }
+    ordinary = evaluate(loop(), weights, *given)
+    found = {}
+    for quantity, value in evaluate(make_layer(name, n), weights, *given).items():
+        wanted = expected[quantity]
+        usual = PRECISIONS[precision][-1] + distance(ordinary[quantity], wanted)
+        found[quantity] = distance(value, wanted), min(0.5, ALLOWED * usual)
+    return found
 
 
 def steps_of(name: str, precision: str, shape: Shape) -> measuring.Steps:
@@ -138,59 +124,51 @@ def steps_of(name: str, precision: str, shape: Shape) -> measuring.Steps:
     units = matched("LSTM", n) if "as many parameters" in others else n
     if kind == "torch LSTM":
         return measuring.torch_steps("LSTM", units, steps, batch, precision)
-    if kind == "LSTM":
+    if kind == "SimpleRNN":
+        layer = keras.layers.SimpleRNN(n)
+    elif kind == "LSTM":
         layer = keras.layers.LSTM(units, use_cudnn="cuDNN" in others)
     else:
         layer = make_layer(name, n)
-    layer.build((batch, steps, 1))
     x = jax.random.normal(jax.random.key(0), (batch, steps, 1))
+    layer.build(x.shape)
     upstream = jnp.ones(layer.compute_output_shape(x.shape))
-    weights = [variable.value for variable in layer.trainable_variables]
+    given = [variable.value for variable in layer.trainable_variables], x
     train, infer = functions(layer, upstream)
-    return (
-        lambda: jax.block_until_ready(train(weights, x)),
-        lambda: jax.block_until_ready(infer(weights, x)),
-    )
+    wait = jax.block_until_ready
+    return lambda: wait(train(*given)), lambda: wait(infer(*given))
 
 
 def times(names: list[str], precision: str, shape: Shape, repeats: int) -> Any:
-    """Measures candidates; returns their seconds, or why there are none."""
+    """Measures candidates; returns their cells of the table, or why there are none."""
     set_precision(precision)
-    found: dict[str, Any] = {}
+    found: dict[str, list[str]] = {}
     for name in names:
-        make = functools.partial(steps_of, name, precision, shape)
         try:
-            found |= measuring.measure({name: make}, repeats)
+            make = lambda name: steps_of(name, precision, shape)  # noqa: E731
+            own = measuring.measure([name], make, repeats)[name]
+            found[name] = [f"{1e3 * own[kind]:.3g}" for kind in ("train", "infer")]
+            found[name].append(f"{own['first']:.1f}")
         except Exception as error:  # Such as a lack of memory; others are measured.
-            found[name] = f"{type(error).__name__}: {error}".splitlines()[0][:100]
+            why = f"{type(error).__name__}: {error}".splitlines()[0][:100]
+            found[name] = [why, "", ""]
     return found
 
 
 def main() -> None:
     """Runs the benchmark from the command line."""
-    names = [*CHECKED, *PEERS]
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    add = parser.add_argument
-    add("--only", nargs="+", choices=names, default=names, metavar="NAME")
-    add("--precision", nargs="+", choices=PRECISIONS, default=list(PRECISIONS))
-    add("--units", nargs="+", type=int, default=[128, 512], help="(128 512)")
-    add("--steps", type=int, default=784, help="in a sequence (784)")
-    add("--batch", type=int, default=128, help="sequences (128)")
-    add("--repeats", type=int, default=10, help="of each step (10)")
-    add("--out", type=Path, default=measuring.OUT)
-    options = parser.parse_args()
+    sizes: dict[str, Any] = {"units": [128, 512], "steps": 784, "batch": 128}
+    sizes |= {"repeats": 10, "precision": list(PRECISIONS)}
+    options = measuring.parse(__doc__, "", [*CHECKED, *PEERS], **sizes)
     device = f"{jax.devices()[0].device_kind}, "
-
+    checked = [name for name in CHECKED if name in options.only]
     rows, wrong = [], []
-    for precision in options.precision:
-        for name in (name for name in CHECKED if name in options.only):
-            found = check(name, precision, options.units[0])
-            for quantity, (error, allowed) in found.items():
-                rows.append(
-                    [name, precision, quantity, f"{error:.1e}", f"{allowed:.1e}"]
-                )
-                if not error <= allowed:
-                    wrong.append(" ".join(rows[-1]))
+    for precision, name in itertools.product(options.precision, checked):
+        found = check(name, precision, options.units[0]).items()
+        for quantity, (error, allowed) in found:
+            rows.append([name, precision, quantity, f"{error:.1e}", f"{allowed:.1e}"])
+            if not error <= allowed:
+                wrong.append(" ".join(rows[-1]))
     titles = ["layer", "precision", "quantity", "error", "allowed"]
     measuring.report(options.out / "gpu-check.md", titles, rows, device)
     if wrong:
@@ -199,19 +177,11 @@ def main() -> None:
     rows = []
     by_torch = [name for name in options.only if name.startswith("torch")]
     by_jax = [name for name in options.only if name not in by_torch]
-    for n in options.units:
-        for precision in options.precision:
-            shape = (n, options.steps, options.batch)
-            results: dict[str, Any] = {}
-            for names in filter(None, (by_jax, by_torch)):
-                arguments = (names, precision, shape, options.repeats)
-                results |= measuring.apart(times, arguments)[0]
-            for name in options.only:
-                own = results[name]
-                cells = [own, "", ""]
-                if not isinstance(own, str):
-                    cells = [f"{1e3 * own[kind]:.3g}" for kind in ("train", "infer")]
-                    cells.append(f"{own['first']:.1f}")
+    for n, precision in itertools.product(options.units, options.precision):
+        shape = (n, options.steps, options.batch)
+        for names in filter(None, (by_jax, by_torch)):
+            arguments = (names, precision, shape, options.repeats)
+            for name, cells in measuring.apart(times, arguments)[0].items():
                 rows.append([name, *map(str, shape), precision, *cells])
     titles = ["layer", "n", "T", "B", "precision"]
     titles += ["training step, ms", "inference, ms", "first step, s"]

@@ -1,12 +1,10 @@
 """Trains layers side by side, and counts the updates that each takes to learn a task.
 
-    python benchmarks/learning.py copying-200 --layers "GORU(64)" "keras.layers.GRU(64)"
-
-All seeds of a layer train in one compiled program on JAX. Each adds a row to the table;
-rows that it has are not made again. The rate `two` is `two_rate_adam()`,
-`two:3e-3,1e-4` the same with these rates, of which Keras's own layers, with no
-orthogonal matrix, have the first; `adam` is `compile("adam")`, and `adam:3e-3` the same
-with that rate.
+Run it as `python benchmarks/learning.py copying-200 --layers "GORU(64)"`, on JAX. All
+seeds of a layer train in one compiled program, and each adds a row to the table; rows
+that it has are not made again. The rate `two` is `two_rate_adam()`, and `two:3e-3,1e-4`
+has these rates, of which Keras's own layers, with no orthogonal matrix, take the first;
+`adam` is `compile("adam")`, and `adam:3e-3` has that rate.
 """
 
 import argparse
@@ -25,10 +23,8 @@ import jax
 import jax.numpy as jnp
 import keras
 import numpy as np
+from measuring import make_layer
 
-import keras_ortho
-from keras_ortho import parametrizations
-from keras_ortho.files import replacing
 from keras_ortho.optimizers import two_rate_adam
 from keras_ortho.tasks import adding, addition, copying
 
@@ -40,27 +36,17 @@ Data = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Task:
-    """What to learn.
+    """What to learn."""
 
-    Attributes:
-        draw: Draws sequences: their number and a seed to inputs and targets.
-        without: The error of an answer that does not depend on the sequence.
-        num_classes: Number of classes of a target, or 0 for a number.
-        updates: Number of updates, each with `batch_size` sequences.
-        each: Number of updates between validations.
-        wanted: Where the answer is: after "each" step, after the "last", or "written"
-            by a second layer.
-        fixed: Number of training sequences, if they are the same in all epochs.
-    """
-
-    draw: Callable[[int, np.random.SeedSequence], Data]
-    without: float
-    num_classes: int
+    generate: Callable[[int, int, np.random.SeedSequence], Data]
+    size: int  # after the number of sequences, before the seed
+    without: float  # error of an answer that does not depend on the sequence
+    num_classes: int  # of a target, or 0 for a number
     updates: int
-    each: int
+    each: int  # updates between validations
     batch_size: int = 32
-    wanted: str = "last"
-    fixed: int = 0
+    wanted: str = "last"  # the answer: at "each" step, or "written" by a second layer
+    fixed: int = 0  # training sequences, if they are the same in all epochs
 
 
 def task_of(name: str) -> Task:
@@ -73,25 +59,16 @@ def task_of(name: str) -> Task:
         )
     size = int(end)
     if kind == "copying":
-        return Task(
-            lambda number, seed: copying.generate(number, size, seed),
-            *(copying.baseline(size), 9, 600, 20, 32, "each"),
-        )
+        without = copying.baseline(size)
+        return Task(copying.generate, size, without, 9, 600, 20, wanted="each")
     if kind == "adding":
-        return Task(
-            lambda number, seed: adding.generate(number, size, seed),
-            *(adding.BASELINE, 0, 1500, 50, 50),
-        )
+        return Task(adding.generate, size, adding.BASELINE, 0, 1500, 50, 50)
     if kind == "first-step":
-        return Task(
-            lambda number, seed: first_step(number, size, seed), np.log(8), 8, 400, 20
-        )
+        return Task(first_step, size, np.log(8), 8, 400, 20)
     # Errors are shares of wrong characters; always the most frequent ones have 0.63.
     fixed = min(50_000, addition.num_questions(size) * 99 // 100) * 9 // 10
-    return Task(
-        lambda number, seed: addition.generate(number, size, seed),
-        *(0.63, 12, 20 * (fixed // 32), fixed // 32, 32, "written", fixed),
-    )
+    sizes = 20 * (fixed // 32), fixed // 32, 32
+    return Task(addition.generate, size, 0.63, 12, *sizes, "written", fixed)
 
 
 def first_step(number: int, length: int, seed: np.random.SeedSequence) -> Data:
@@ -109,10 +86,10 @@ def draws(task: Task, seed: int) -> Iterator[Data]:
     of_valid, rest = np.random.SeedSequence(seed).spawn(2)
     chunk = CHUNK * task.batch_size
     if not task.fixed:
-        yield task.draw(500, of_valid)
+        yield task.generate(500, task.size, of_valid)
         while True:
-            yield task.draw(chunk, rest.spawn(1)[0])
-    x, y = task.draw(task.fixed * 10 // 9, of_valid)
+            yield task.generate(chunk, task.size, rest.spawn(1)[0])
+    x, y = task.generate(task.fixed * 10 // 9, task.size, of_valid)
     yield x[task.fixed :], y[task.fixed :]
     random, order = np.random.default_rng(rest), np.empty(0, int)
     while True:
@@ -122,24 +99,20 @@ def draws(task: Task, seed: int) -> Iterator[Data]:
         yield x[now], y[now]
 
 
-def network(task: Task, layer: str, data: Data) -> keras.Model:
+def network(task: Task, expression: str, data: Data) -> keras.Model:
     """Builds the network of a task around a layer, an expression like `GORU(64)`."""
 
     def recurrent(return_sequences: bool) -> keras.layers.Layer:
-        names = {**vars(parametrizations), **vars(keras_ortho), "keras": keras}
-        made: keras.layers.Layer = eval(layer, names)
-        config = {**made.get_config(), "return_sequences": return_sequences}
-        return type(made).from_config(config)
+        layer = make_layer(expression)
+        config = {**layer.get_config(), "return_sequences": return_sequences}
+        return type(layer).from_config(config)
 
     x, y = data
     features = x.shape[2] if x.ndim == 3 else int(x.max()) + 1
-    layers = [recurrent(task.wanted == "each")]
+    layers = [keras.Input((x.shape[1], features)), recurrent(task.wanted == "each")]
     if task.wanted == "written":
         layers += [keras.layers.RepeatVector(y.shape[1]), recurrent(True)]
-    shape = x.shape[1], features
-    return keras.Sequential(
-        [keras.Input(shape), *layers, keras.layers.Dense(task.num_classes or 1)]
-    )
+    return keras.Sequential([*layers, keras.layers.Dense(task.num_classes or 1)])
 
 
 def optimizer_of(rate: str) -> Any:
@@ -161,22 +134,14 @@ def train(task: Task, layer: str, rate: str, seeds: list[int]) -> Iterator[list[
         keras.utils.set_random_seed(seed)
         model, optimizer = network(task, layer, valid[0]), optimizer_of(rate)
         optimizer.build(model.trainable_variables)
-        begun.append(
-            tuple(
-                [variable.value for variable in part]
-                for part in (
-                    model.trainable_variables,
-                    optimizer.variables,
-                    model.non_trainable_variables,
-                )
-            )
-        )
+        parts = [model.trainable_variables, optimizer.variables]
+        parts.append(model.non_trainable_variables)
+        begun.append([[variable.value for variable in part] for part in parts])
     state = jax.tree.map(lambda *values: jnp.stack(values), *begun)
-    features = model.input_shape[-1]
 
     def loss_of(trained: Any, others: Any, x: Any, y: Any, training: bool) -> Any:
         """Returns the loss, and the other variables with the error."""
-        x = x if x.ndim == 3 else jax.nn.one_hot(x, features)
+        x = x if x.ndim == 3 else jax.nn.one_hot(x, model.input_shape[-1])
         found, others = model.stateless_call(trained, others, x, training=training)
         if not task.num_classes:
             loss = jnp.mean((found - y) ** 2)
@@ -187,48 +152,39 @@ def train(task: Task, layer: str, rate: str, seeds: list[int]) -> Iterator[list[
         wrong = jnp.mean(found.argmax(-1) != y)
         return loss, (others, wrong if task.wanted == "written" else loss)
 
-    def update(state: Any, data: Any) -> tuple[Any, None]:
-        def of_seed(trained: Any, slots: Any, others: Any, x: Any, y: Any) -> Any:
-            make = jax.grad(loss_of, has_aux=True)
-            gradients, (others, _) = make(trained, others, x, y, True)
-            return *optimizer.stateless_apply(slots, gradients, trained), others
-
-        return jax.vmap(of_seed)(*[*state, *data]), None
+    @jax.vmap
+    def updated(trained: Any, slots: Any, others: Any, x: Any, y: Any) -> Any:
+        make = jax.grad(loss_of, has_aux=True)
+        gradients, (others, _) = make(trained, others, x, y, True)
+        return [*optimizer.stateless_apply(slots, gradients, trained), others]
 
     @jax.jit
-    def updated(state: Any, data: Any) -> Any:
-        return jax.lax.scan(update, state, data)[0]
+    def update(state: Any, data: Any) -> Any:
+        step = lambda state, batch: (updated(*state, *batch), None)  # noqa: E731
+        return jax.lax.scan(step, state, data)[0]
 
     @jax.jit
-    def errors(state: Any, x: Any, y: Any) -> Any:
-        def of_seed(trained: Any, _: Any, others: Any, x: Any, y: Any) -> Any:
-            return loss_of(trained, others, x, y, False)[1][1]
-
-        return jax.vmap(of_seed)(*[*state, x, y])
+    @jax.vmap
+    def errors(trained: Any, _: Any, others: Any, x: Any, y: Any) -> Any:
+        return loss_of(trained, others, x, y, False)[1][1]
 
     valid_x, valid_y = map(np.stack, zip(*valid, strict=True))
     curves = []
     for _ in range(task.updates // task.each):
-        left = task.each
-        while left:
-            now = min(CHUNK, left)
-            left -= now
-            drawn = zip(*map(next, streams), strict=True)
-            x, y = (np.stack(parts)[:, : now * task.batch_size] for parts in drawn)
-            data = [in_batches(part, now) for part in (x, y)]
-            state = updated(state, data)
-        curves.append(np.asarray(errors(state, valid_x, valid_y)))
+        for done in range(0, task.each, CHUNK):
+            now = min(CHUNK, task.each - done)
+            drawn = map(np.stack, zip(*map(next, streams), strict=True))
+            # (seeds, sequences, ...) to (updates, seeds, batch, ...).
+            used = (part[:, : now * task.batch_size] for part in drawn)
+            cut = (p.reshape(len(p), now, -1, *p.shape[2:]) for p in used)
+            state = update(state, [np.swapaxes(p, 0, 1) for p in cut])
+        curves.append(np.asarray(errors(*state, valid_x, valid_y)))
     seconds = time.perf_counter() - start
     for seed, curve in zip(seeds, np.transpose(curves), strict=True):
         reached = [first_below(curve, task.without / part) for part in (2, 10)]
         figures = [place and place * task.each for place in reached]
         figures += [f"{value:.5f}" for value in (curve[-1], np.nanmin(curve))]
         yield [seed, *figures, model.count_params(), round(seconds / len(seeds), 1)]
-
-
-def in_batches(part: np.ndarray, number: int) -> np.ndarray:
-    """Divides `(streams, sequences, ...)` into `(number, streams, batch, ...)`."""
-    return np.swapaxes(part.reshape(len(part), number, -1, *part.shape[2:]), 0, 1)
 
 
 def first_below(curve: np.ndarray, level: float) -> int | str:
@@ -239,9 +195,7 @@ def first_below(curve: np.ndarray, level: float) -> int | str:
 
 def main() -> None:
     """Trains what the table lacks."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
     add("tasks", nargs="+", help="copying-200, adding-200, first-step-2000, addition-2")
     add("--layers", nargs="+", required=True, help="expressions such as GORU(64)")
@@ -251,22 +205,20 @@ def main() -> None:
     given = parser.parse_args()
     for task, rate in itertools.product(given.tasks, given.rates):
         task_of(task), optimizer_of(rate)  # Typing errors come before hours of work.
-    rows = []
-    if given.table.exists():
-        with given.table.open(newline="") as file:
-            rows = list(csv.reader(file))[1:]
-    for task, layer, rate in itertools.product(given.tasks, given.layers, given.rates):
-        key = [task, layer, rate]
-        done = [row[: len(KEYS)] for row in rows]
+    if not given.table.exists():
+        given.table.write_text(",".join(COLUMNS) + "\n")
+    with given.table.open(newline="") as file:
+        done = [row[: len(KEYS)] for row in csv.reader(file)]
+    for key in itertools.product(given.tasks, given.layers, given.rates):
         seeds = [seed for seed in given.seeds if [*key, str(seed)] not in done]
         if not seeds:
             continue
-        new = [[*key, *row] for row in train(task_of(task), layer, rate, seeds)]
-        for row in new:
+        task, layer, rate = key
+        rows = [[*key, *row] for row in train(task_of(task), layer, rate, seeds)]
+        with given.table.open("a", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(rows)
+        for row in rows:
             print(*row, sep="\t", flush=True)
-        rows += [[str(value) for value in row] for row in new]
-        with replacing(given.table) as aside, aside.open("w", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows])
 
 
 if __name__ == "__main__":

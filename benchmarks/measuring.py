@@ -1,25 +1,25 @@
 """What the benchmarks share: layers, training steps, processes, turns and reports."""
 
+import argparse
 import contextlib
 import functools
 import importlib.metadata
 import multiprocessing
-import os
 import platform
 import re
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
-from unittest import mock
 
 import keras
 import numpy as np
 
-from keras_ortho import cells, optimizers
+import keras_ortho
+from keras_ortho import cells, optimizers, parametrizations
 from keras_ortho.architectures import ARCHITECTURES
 from keras_ortho.baselines import matched_units
 from keras_ortho.extras import require
@@ -30,8 +30,8 @@ ROOT = Path(__file__).resolve().parents[1]
 OUT = Path("out/benchmarks", keras.backend.backend())
 OUTPUTS = 10
 Result = TypeVar("Result")
-Key = TypeVar("Key", bound=Hashable)
 Steps = tuple[Callable[[], Any], Callable[[], Any]]
+Found = dict[str, dict[str, float]]
 
 # Expression for each layer with a state of `n` real entries, `n` a power of two.
 LAYERS = {
@@ -48,10 +48,25 @@ LAYERS = {
 }
 
 
-def make_layer(name: str, n: int) -> Any:
-    """Makes a layer of `LAYERS`, or another one of Keras with `n` units."""
-    expression = LAYERS.get(name, f"keras.layers.{name}(n)")
-    return eval(expression, {**vars(cells), "keras": keras, "n": n})
+def parse(about: Any, out: str, only: Iterable[str] = (), **defaults: Any) -> Any:
+    """Reads `--only`, some candidates, `--out`, and what else has a default."""
+    parser = argparse.ArgumentParser(description=(about or "").split("\n\n")[0])
+    if names := list(only):
+        parser.add_argument("--only", nargs="+", choices=names, default=names)
+    for name, default in {**defaults, "out": OUT / out}.items():
+        given: dict[str, Any] = {"type": type(default), "help": f"({default})"}
+        if isinstance(default, list):
+            given |= {"nargs": "+", "type": type(default[0])}
+        if isinstance(default, bool):
+            given = {"action": "store_true"}
+        parser.add_argument(f"--{name}", default=default, **given)
+    return parser.parse_args()
+
+
+def make_layer(name: str, n: int = 0) -> Any:
+    """Makes a layer of `LAYERS`, or from another expression."""
+    names = {**vars(parametrizations), **vars(keras_ortho), "keras": keras}
+    return eval(LAYERS.get(name, name), {**names, "n": n})
 
 
 def matched(kind: str, n: int) -> int:
@@ -69,9 +84,8 @@ def data(steps: int, batch: int) -> tuple[np.ndarray, np.ndarray]:
 def keras_steps(layer: Any, steps: int, batch: int, jit_compile: Any = "auto") -> Steps:
     """Makes the training and inference step of a network with one recurrent layer."""
     x, y = data(steps, batch)
-    model = keras.Sequential(
-        [keras.Input((steps, 1)), layer, keras.layers.Dense(OUTPUTS)]
-    )
+    inputs, head = keras.Input((steps, 1)), keras.layers.Dense(OUTPUTS)
+    model = keras.Sequential([inputs, layer, head])
     # If the optimizer keeps the matrix unitary, that work belongs to the step.
     kept = "unitary" in map(optimizers.group_of, model.trainable_variables)
     optimizer = optimizers.paper_optimizer() if kept else "adam"
@@ -93,8 +107,7 @@ def torch_steps(
     rnn = getattr(torch.nn, kind)(1, units, batch_first=True)
     if kind == "RNN":
         torch.nn.utils.parametrizations.orthogonal(rnn, "weight_hh_l0")
-    head = torch.nn.Linear(units, OUTPUTS)
-    rnn, head = rnn.to(device), head.to(device)
+    rnn, head = rnn.to(device), torch.nn.Linear(units, OUTPUTS).to(device)
     optimizer = torch.optim.Adam([*rnn.parameters(), *head.parameters()])
     x, y = (torch.from_numpy(each).to(device) for each in data(steps, batch))
 
@@ -117,9 +130,9 @@ def torch_steps(
     return train, infer
 
 
-def in_turns(calls: Mapping[Key, Callable[[], Any]], repeats: int) -> dict[Key, float]:
+def in_turns(calls: Mapping[Any, Callable[[], Any]], repeats: int) -> dict[Any, float]:
     """Returns the median time of calls, in turns: other load slows all alike."""
-    seconds: dict[Key, list[float]] = {name: [] for name in calls}
+    seconds: dict[Any, list[float]] = {name: [] for name in calls}
     for _ in range(repeats):
         for name, call in calls.items():
             start = time.perf_counter()
@@ -128,17 +141,13 @@ def in_turns(calls: Mapping[Key, Callable[[], Any]], repeats: int) -> dict[Key, 
     return {name: statistics.median(own) for name, own in seconds.items()}
 
 
-def measure(
-    makers: Mapping[Key, Callable[[], Steps]], repeats: int
-) -> dict[Key, dict[str, float]]:
+def measure(names: Iterable[str], make: Callable[[str], Steps], repeats: int) -> Found:
     """Measures the first training step, then training and inference in turns."""
-    found: dict[Key, dict[str, float]] = {}
-    calls: dict[tuple[Key, str], Callable[[], Any]] = {}
-    for name, make in makers.items():
-        train, infer = make()
-        start = time.perf_counter()
-        train()
-        found[name] = {"first": time.perf_counter() - start}
+    found: Found = {}
+    calls: dict[Any, Callable[[], Any]] = {}
+    for name in names:
+        train, infer = make(name)
+        found[name] = {"first": in_turns({"": train}, 1)[""]}
         for call in (infer, train, infer):  # Some compilation is at the second call.
             call()
         calls |= {(name, "train"): train, (name, "infer"): infer}
@@ -147,26 +156,11 @@ def measure(
     return found
 
 
-def apart(
-    function: Callable[..., Result],
-    *processes: Sequence[Any],
-    environment: Mapping[str, str] | None = None,
-    cores: Sequence[set[int]] | None = None,
-) -> list[Result]:
+def apart(function: Callable[..., Result], *processes: Sequence[Any]) -> list[Result]:
     """Calls a function in fresh processes at once, with the arguments of each."""
     spawn = multiprocessing.get_context("spawn")
-    futures: list[Future[Result]] = []
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(mock.patch.dict(os.environ, environment or {}))
-        if cores:
-            stack.callback(os.sched_setaffinity, 0, os.sched_getaffinity(0))
-        for number, arguments in enumerate(processes):
-            if cores:  # A process has those of the one that starts it.
-                os.sched_setaffinity(0, cores[number])
-            pool = ProcessPoolExecutor(1, mp_context=spawn)
-            futures.append(pool.submit(function, *arguments))
-            pool.shutdown(wait=False)  # Those that communicate must end together.
-        return [future.result() for future in futures]
+    with ProcessPoolExecutor(len(processes), mp_context=spawn) as pool:
+        return list(pool.map(function, *zip(*processes, strict=True)))
 
 
 def machine() -> str:
@@ -175,14 +169,13 @@ def machine() -> str:
     processor = found[1] if found else platform.machine()
     git = ["git", "describe", "--always", "--dirty"]
     commit = subprocess.run(git, cwd=ROOT, capture_output=True, text=True).stdout
-    versions = []
+    versions = [f"Python {platform.python_version()}"]
     for package in ("keras", "tensorflow", "jax", "torch", "numpy"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             versions.append(f"{package} {importlib.metadata.version(package)}")
     return (
         f"{keras.backend.backend()} on {processor_count()} cores of {processor}; "
-        f"commit {commit.strip()}, Python {platform.python_version()}, "
-        f"{', '.join(versions)}"
+        f"commit {commit.strip()}, {', '.join(versions)}"
     )
 
 

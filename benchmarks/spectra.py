@@ -5,13 +5,11 @@ all shows the largest distance of a singular value from 1. Run it as `python
 benchmarks/spectra.py [--out docs/spectra]`; it takes a few minutes.
 """
 
-import argparse
-from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
-from measuring import OUT
+from measuring import parse
 
 from keras_ortho import cells
 from keras_ortho.architectures import ARCHITECTURES
@@ -33,30 +31,17 @@ def network(name: str) -> keras.Model:
     make = getattr(cells, name, rnn)
     sizes = (UNITS // 2, UNITS // 2) if name == "ENRNN" else (UNITS,)
     layer = make(*sizes, return_sequences=True)
-    model = keras.Sequential(
-        [keras.Input((DELAY + 20, 10)), layer, keras.layers.Dense(10)]
-    )
+    inputs = keras.Input((DELAY + 20, 10))
+    model = keras.Sequential([inputs, layer, keras.layers.Dense(10)])
     adam, other = (keras.optimizers.Adam(1e-3, clipnorm=1.0) for _ in range(2))
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(paper_optimizer(adam, other, StiefelDescent(1e-2)), loss)
     return model
 
 
-def margin(model: keras.Model) -> float:
-    """Returns the largest distance of a singular value from 1."""
-    (found,) = spectral_margins(model).values()
-    return float(found.margin)
-
-
 def main() -> None:
     """Runs the benchmark from the command line."""
-    names = [*ARCHITECTURES, "SimpleRNN"]
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    add = parser.add_argument
-    add("--updates", type=int, default=300, help="a multiple of ten (300)")
-    add("--only", nargs="+", choices=names, default=names)
-    add("--out", type=Path, default=OUT / "spectra")
-    options = parser.parse_args()
+    options = parse(__doc__, "spectra", [*ARCHITECTURES, "SimpleRNN"], updates=300)
     options.out.mkdir(parents=True, exist_ok=True)
     margins: dict[str, Any] = {}
     for name in options.only:
@@ -65,25 +50,20 @@ def main() -> None:
         x, y = copying.generate(options.updates * BATCH, DELAY)
         x = np.eye(10, dtype="float32")[x]
         (start,) = kernel_eigenvalues(model).values()
-        margins[name] = [margin(model)]
-        for part in np.split(np.arange(len(x)), MEASUREMENTS):
-            model.fit(x[part], y[part], batch_size=BATCH, verbose=0)
-            margins[name].append(margin(model))
+        margins[name] = []
+        for part in [np.arange(0), *np.split(np.arange(len(x)), MEASUREMENTS)]:
+            if len(part):
+                model.fit(x[part], y[part], batch_size=BATCH, verbose=0)
+            (found,) = spectral_margins(model).values()
+            margins[name].append(float(found.margin))
         (end,) = kernel_eigenvalues(model).values()
-        plot_eigenvalues(
-            options.out / f"{name.lower()}-eigenvalues.png",
-            {"start": start, f"{options.updates} updates": end},
-        )
+        path = options.out / f"{name.lower()}-eigenvalues.png"
+        plot_eigenvalues(path, {"start": start, f"{options.updates} updates": end})
         print(f"{name:16} {margins[name][-1]:.2e}", flush=True)
     steps = np.linspace(0, options.updates, MEASUREMENTS + 1).tolist()
-    plot_curves(
-        options.out / "margins.png",
-        margins,
-        x=dict.fromkeys(margins, steps),
-        xlabel="update",
-        ylabel="max |sigma - 1|",
-        log=True,
-    )
+    labels: Any = {"xlabel": "update", "ylabel": "max |sigma - 1|", "log": True}
+    places = dict.fromkeys(margins, steps)
+    plot_curves(options.out / "margins.png", margins, x=places, **labels)
 
 
 if __name__ == "__main__":

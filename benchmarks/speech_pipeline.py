@@ -4,23 +4,23 @@ The corpus is noise, modulated like speech, in NIST SPHERE files of three second
 it as `python benchmarks/speech_pipeline.py`; processes start before the measurement.
 """
 
-import argparse
+import itertools
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import soundfile
-from measuring import OUT, in_turns, report
+from measuring import in_turns, parse, report
 
 from keras_ortho.data_prep.pipeline import prepare
 
 RATE, LENGTH, SENTENCES = 16_000, 3, 8
 
 
-def make_corpus(folder: Path, seconds: float) -> int:
+def make_corpus(folder: Path, seconds: int) -> int:
     """Writes utterances of at least eight speakers; returns their seconds."""
     random = np.random.default_rng(0)
-    count = max(8 * SENTENCES, round(seconds / LENGTH))
+    count = max(8 * SENTENCES, seconds // LENGTH)
     syllables = np.sin(2 * np.pi * 4 * np.arange(LENGTH * RATE) / RATE) ** 2
     for number in range(count):
         speaker, sentence = divmod(number, SENTENCES)
@@ -34,21 +34,14 @@ def make_corpus(folder: Path, seconds: float) -> int:
 
 def main() -> None:
     """Runs the benchmark from the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    add = parser.add_argument
-    add("--seconds", type=float, default=2_000, help="of audio (2000)")
-    add("--workers", type=int, default=2, help="(2)")
-    add("--repeats", type=int, default=3, help="(3)")
-    add("--out", type=Path, default=OUT / "speech-pipeline.md")
-    options = parser.parse_args()
+    options = parse(__doc__, "speech-pipeline.md", seconds=2_000, workers=2, repeats=3)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         audio = make_corpus(folder / "corpus", options.seconds)
-        runs = iter(range(options.repeats + 1))
+        records = (folder / f"records{run}" for run in itertools.count())
 
         def run() -> None:
-            records = folder / f"records{next(runs)}"
-            prepare(folder / "corpus", records, workers=options.workers)
+            prepare(folder / "corpus", next(records), workers=options.workers)
 
         run()  # Starts the workers.
         rate = audio / in_turns({"": run}, options.repeats)[""]
