@@ -96,7 +96,7 @@ def _about(records: Records, usual: str) -> str:
     seeds = f"Mean ± deviation of seeds {begin} to {last}"
     commits: dict[str, set[str]] = {}
     for record in records:
-        commits.setdefault(_environment(record), set()).add(record["commit"])
+        commits.setdefault(_environment(record), set()).add(record["commit"] or "unknown")
     made = "; ".join(
         f"commit{'s' * (len(found) > 1)} {', '.join(sorted(found))}"
         + (f"; {where}" if where != usual else "")
