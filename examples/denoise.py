@@ -223,6 +223,10 @@ def apply() -> None:
     for name in ("--run", "--apply", "--to"):
         parser.add_argument(name, type=Path, required=True)
     given = parser.parse_args()
+    if given.to.resolve() == given.apply.resolve():
+        raise ValueError(
+            f"`--to` must be another file than `--apply`. Received: {given.to}"
+        )
     networks = [*given.run.glob(f"*/*/{MODEL}")]
     if not networks:
         raise FileNotFoundError(
