@@ -96,7 +96,8 @@ def _about(records: Records, usual: str) -> str:
     seeds = f"Mean ± deviation of seeds {begin} to {last}"
     commits: dict[str, set[str]] = {}
     for record in records:
-        commits.setdefault(_environment(record), set()).add(record["commit"] or "unknown")
+        commit = record["commit"] or "unknown"  # Outside of a git checkout.
+        commits.setdefault(_environment(record), set()).add(commit)
     made = "; ".join(
         f"commit{'s' * (len(found) > 1)} {', '.join(sorted(found))}"
         + (f"; {where}" if where != usual else "")

@@ -69,11 +69,12 @@ def test_bad_options(denoise, arguments, message):
         denoise.parse(["--out", "out", *arguments])
 
 
-def test_no_network_to_apply(tmp_path, capsys):
-    paths = ["--run", tmp_path, "--apply", tmp_path / "a.wav", "--to", "b.wav"]
+@pytest.mark.parametrize(("to", "received"), [("b.wav", ""), ("a.wav", "/a.wav")])
+def test_nothing_to_apply_or_what_it_would_overwrite(tmp_path, capsys, to, received):
+    files = ["--apply", tmp_path / "a.wav", "--to", tmp_path / to]
     with pytest.raises(SystemExit):
-        run_example("denoise", *paths)
-    assert f"Received: {tmp_path}" in capsys.readouterr().err
+        run_example("denoise", "--run", tmp_path, *files)
+    assert f"Received: {tmp_path}{received}\n" in capsys.readouterr().err
 
 
 @pytest.mark.slow
