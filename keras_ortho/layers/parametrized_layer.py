@@ -165,36 +165,30 @@ class ParametrizedLayer(keras.layers.Wrapper):
         rows, columns = weight.shape[0], weight.shape[-1]
         form: _Gates | _Rectangle
         if weight.name == "recurrent_kernel" and columns % rows == 0:
-            form = _Gates(rows, *_gates_of(owner, columns // rows, self.gates))
+            form = _Gates.of(owner, weight, self.gates)
         elif self.gates is None:
-            form = _Rectangle(weight.shape, _input_axes(owner, weight))
+            form = _Rectangle.of(owner, weight)
         else:
             raise ValueError(
                 "`gates` requires the recurrent kernel of a layer with gates. "
                 f"Received: gates={self.gates} for {weight.path}"
             )
-        kind = in_heads(self.parametrization, form.count)
+        kind = in_heads(self.parametrization, len(form.places))
         start = self.initializer
         if self._begins_as_is:
             start = form.start(ops.convert_to_numpy(weight), self.parametrization)
             start = keras.initializers.Constant(start)
         set_aside(owner, weight)
+        plain, penalty = None, weight.regularizer
         matrix = ParametrizedMatrix(
-            self,
-            kind,
-            "initializer",
-            start,
-            form.order,
-            lambda _: weight.regularizer,
-            prefix,
+            self, kind, "initializer", start, form.order, lambda _: penalty, prefix
         )
-        plain = None
         if form.others:
             plain = self.add_weight(
                 name=prefix + weight.name,
                 shape=(rows, rows * len(form.others)),
                 initializer=lambda shape, dtype: form.rest(weight, dtype),
-                regularizer=weight.regularizer,
+                regularizer=penalty,
                 autocast=False,  # Cast with the matrix.
             )
         return _Made(weight, form, matrix, plain)
@@ -207,7 +201,7 @@ class ParametrizedLayer(keras.layers.Wrapper):
         with Substitution(self, self.made_weights()):
             return self.layer(inputs, *others, **kwargs)
 
-    def made_weights(self) -> list[tuple[Any, Tensor]]:
+    def made_weights(self) -> list[tuple[keras.Variable, Tensor]]:
         """Returns the variables of the weights of the layer, and their values."""
         return [(made.weight, made.value()) for made in self._made]
 
@@ -304,7 +298,7 @@ def made_within(model: keras.layers.Layer) -> dict[int, Tensor]:
 
 @dataclass(frozen=True)
 class _Made:
-    """A weight of a layer, and what makes it."""
+    """A weight of a layer, and what makes it: `plain` has the other gates."""
 
     weight: Any
     form: "_Gates | _Rectangle"
@@ -313,41 +307,52 @@ class _Made:
 
     def value(self) -> Tensor:
         """Makes the weight."""
-        return self.form.weight(self._made(), self.plain)
+        return self.form.weight(self._blocks(), self.plain)
 
     def squares(self) -> dict[str, Tensor]:
         """Makes the square matrices, by the names of their gates."""
-        made = self._made()
-        return {name: made[i] for i, name in enumerate(self.form.names)}
+        made = self._blocks()
+        return {name: made[i] for i, name in enumerate(self.form.places)}
 
-    def _made(self) -> Tensor:
-        if self.form.count > 1:
+    def _blocks(self) -> Tensor:
+        if len(self.form.places) > 1:
             return self.matrix.make_blocks()
         return self.matrix.make()[None]
 
 
 @dataclass(frozen=True)
 class _Gates:
-    """Square blocks of order `n` side by side, of which some are parametrized."""
+    """Square blocks side by side: those at `places`, by name, are parametrized."""
 
     size: int
-    names: list[str]
-    places: list[int]
+    places: dict[str, int]
     others: list[int]
 
-    @property
-    def count(self) -> int:
-        return len(self.places)
+    @classmethod
+    def of(cls, owner: Any, weight: Any, chosen: list[str] | None) -> "_Gates":
+        """Finds the chosen gates of a layer or, by default, all."""
+        size, count = weight.shape[0], weight.shape[1] // weight.shape[0]
+        numbered = ("",) if count == 1 else tuple(map(str, range(count)))
+        known = (names for kind, names in GATES.items() if isinstance(owner, kind))
+        names = next(known, numbered)
+        chosen = list(names) if chosen is None else chosen
+        if not chosen or not set(chosen) <= set(names):
+            raise ValueError(
+                f"`gates` must be of {list(names)}. Received: gates={chosen}"
+            )
+        places = {name: i for i, name in enumerate(names) if name in chosen}
+        return cls(size, places, [i for i in range(count) if i not in places.values()])
 
     @property
     def order(self) -> int:
-        return self.size * self.count
+        return self.size * len(self.places)
 
     def weight(self, made: Tensor, plain: Any) -> Tensor:
-        parts = dict(zip(self.places, ops.unstack(made, self.count), strict=True))
+        blocks = ops.unstack(made, len(self.places))
+        parts = dict(zip(self.places.values(), blocks, strict=True))
         if self.others:
-            rest = ops.split(ops.convert_to_tensor(plain), len(self.others), axis=1)
-            rest = [ops.cast(part, made.dtype) for part in rest]
+            rest = ops.cast(plain, made.dtype)
+            rest = ops.split(rest, len(self.others), axis=1)
             parts |= zip(self.others, rest, strict=True)
         return ops.concatenate([parts[i] for i in sorted(parts)], axis=1)
 
@@ -358,10 +363,9 @@ class _Gates:
 
     def start(self, weight: np.ndarray, kind: Parametrization) -> np.ndarray:
         blocks = np.split(weight, weight.shape[1] // self.size, axis=1)
-        chosen = np.stack([_possible(blocks[i], kind) for i in self.places])
-        whole = np.einsum(
-            "hij,hg->higj", chosen, np.eye(self.count, dtype=chosen.dtype)
-        )
+        chosen = np.stack([_possible(blocks[i], kind) for i in self.places.values()])
+        diagonal = np.eye(len(chosen), dtype=chosen.dtype)
+        whole = np.einsum("hij,hg->higj", chosen, diagonal)
         return whole.reshape(self.order, self.order)
 
 
@@ -370,59 +374,35 @@ class _Rectangle:
     """The first rows or columns of a square matrix, in the shape of a weight."""
 
     shape: tuple[int, ...]
-    inputs: list[int]
-    count = 1
-    names = ("",)
+    axes: list[int]
+    sides: tuple[int, int]
+    places = ("",)
     others = ()
 
-    @property
-    def _axes(self) -> list[int]:
-        outputs = set(range(len(self.shape))) - set(self.inputs)
-        return [*self.inputs, *sorted(outputs)]
-
-    @property
-    def _sides(self) -> tuple[int, int]:
-        rows = math.prod(self.shape[axis] for axis in self.inputs)
-        return rows, math.prod(self.shape) // rows
+    @classmethod
+    def of(cls, owner: Any, weight: Any) -> "_Rectangle":
+        """Flattens the axes of the inputs and those of the outputs."""
+        shape = tuple(weight.shape)
+        inputs = list(range(len(shape) - 1))
+        if isinstance(owner, keras.layers.EinsumDense) and weight.name == "kernel":
+            names, output = owner.equation.partition(",")[2].split("->")
+            inputs = [i for i, name in enumerate(names) if name not in output]
+        rows = math.prod(shape[axis] for axis in inputs)
+        axes = inputs + [i for i in range(len(shape)) if i not in inputs]
+        return cls(shape, axes, (rows, math.prod(shape) // rows))
 
     @property
     def order(self) -> int:
-        return max(self._sides)
+        return max(self.sides)
 
     def weight(self, made: Tensor, plain: Any) -> Tensor:
-        rows, columns = self._sides
-        matrix = made[0, :rows, :columns]
-        whole = ops.reshape(matrix, [self.shape[axis] for axis in self._axes])
-        return ops.transpose(whole, np.argsort(self._axes).tolist())
+        rows, columns = self.sides
+        shape = [self.shape[axis] for axis in self.axes]
+        whole = ops.reshape(made[0, :rows, :columns], shape)
+        return ops.transpose(whole, np.argsort(self.axes).tolist())
 
     def start(self, weight: np.ndarray, kind: Parametrization) -> np.ndarray:
-        return _possible(weight.transpose(self._axes).reshape(self._sides), kind)
-
-
-def _gates_of(
-    owner: Any, count: int, chosen: list[str] | None
-) -> tuple[list[str], list[int], list[int]]:
-    """Returns the names and places of the parametrized gates, and other places."""
-    names = next((GATES[cls] for cls in GATES if isinstance(owner, cls)), None)
-    if chosen is not None and not 0 < len(set(chosen) & set(names or ())) == len(
-        chosen
-    ):
-        raise ValueError(
-            f"`gates` must be of {list(names or ())}. Received: gates={chosen}"
-        )
-    if names is None:
-        names = ("",) if count == 1 else tuple(map(str, range(count)))
-    places = [i for i in range(count) if chosen is None or names[i] in chosen]
-    others = [i for i in range(count) if i not in places]
-    return [names[i] for i in places], places, others
-
-
-def _input_axes(owner: Any, weight: Any) -> list[int]:
-    """Returns the axes of a weight that belong to the inputs of its layer."""
-    if isinstance(owner, keras.layers.EinsumDense) and weight.name == "kernel":
-        axes, output = owner.equation.partition(",")[2].split("->")
-        return [i for i, axis in enumerate(axes) if axis not in output]
-    return list(range(len(weight.shape) - 1))
+        return _possible(weight.transpose(self.axes).reshape(self.sides), kind)
 
 
 def _possible(matrix: np.ndarray, kind: Parametrization) -> np.ndarray:
