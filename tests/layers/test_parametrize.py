@@ -418,7 +418,9 @@ def test_refused(make, weight, given, message):
 
 
 @pytest.mark.skipif(keras.backend.backend() != "torch", reason="needs PyTorch")
-def test_equals_pytorch(kind, gates):
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("kind", ["SimpleRNN", "LSTM"])
+def test_equals_pytorch(kind):
     """Values and gradients, beside `torch.nn.utils.parametrizations.orthogonal`."""
     import torch
 
