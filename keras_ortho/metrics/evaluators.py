@@ -275,10 +275,11 @@ class SpeechScores(keras.callbacks.Callback):
         convert = audio.to_float
         pairs = [(convert(x, "noisy"), convert(y, "clean")) for x, y in pairs]
         check(pairs, "utterances", "not be empty", "none")
-        if number is None or check_count("number", number) > len(pairs):
-            number = len(pairs)
-        places = np.linspace(0, len(pairs) - 1, number).round().astype(int)
-        processes = _process_number(processes, number, each=32)
+        self.number = len(pairs)
+        if number is not None:
+            self.number = min(check_count("number", number), self.number)
+        places = np.linspace(0, len(pairs) - 1, self.number).round().astype(int)
+        processes = _process_number(processes, self.number, each=32)
         self.evaluator = Evaluator(scores, sample_rate, processes=processes)
         self._noisy, self._clean = zip(*(pairs[place] for place in places), strict=True)
         if predicts == "next_frame":
