@@ -105,28 +105,6 @@ def test_errors_are_one_line(tmp_path, capsys, corpus_name, options, message):
     assert err.count("\n") == 1
 
 
-def test_a_missing_library_names_the_extra(corpus, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "librosa", None)
-    assert main([str(corpus), str(corpus.parent / "out"), "--workers", "1"]) == 1
-    assert 'pip install "keras-ortho[speech]"' in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--workers", "two"],
-        ["--shards", "2"],
-        ["--shards", "0", "1", "1"],
-        ["--splits", "random"],
-        ["--seed", "x"],
-        ["--workers", "2", "--scheduler", "tcp://a:1"],
-    ],
-)
-def test_options_that_make_no_sense(corpus, options):
-    with pytest.raises(SystemExit, match="2"):
-        main([str(corpus), str(corpus.parent / "out"), *options])
-
-
 # --- A command that is killed -------------------------------------------------------
 
 SHARDS = ["--shards", "160", "40", "40"]

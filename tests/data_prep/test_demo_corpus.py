@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -11,19 +10,17 @@ import pytest
 
 from keras_ortho.data_prep import demo_corpus
 from keras_ortho.data_prep.corpus import discover
-from keras_ortho.data_prep.demo_corpus import LABEL, prosody, synthesizer, write_corpus
+from keras_ortho.data_prep.demo_corpus import LABEL, synthesizer, write_corpus
 from keras_ortho.data_prep.demo_corpus.__main__ import main
-from keras_ortho.data_prep.demo_corpus.prosody import MAX_SPEAKERS, draw_speaker
-from keras_ortho.data_prep.demo_corpus.synthesizer import FRAME, RATE, record
+from keras_ortho.data_prep.demo_corpus.prosody import draw_speaker
+from keras_ortho.data_prep.demo_corpus.synthesizer import RATE, record
 from keras_ortho.data_prep.demo_corpus.text import (
     LEXICON,
-    MAX_SENTENCES,
     PHONES,
     SA,
     SI_PARTS,
     SX,
     Sound,
-    reading_list,
     transcribe,
 )
 
@@ -74,101 +71,6 @@ def test_the_tables_fit_together():
 )
 def test_rules_of_connected_speech(text, expected):
     assert " ".join(sound.phone for sound in transcribe(text)) == expected
-
-
-def test_a_reading_list_is_like_timits():
-    texts = {}
-    for speaker in (0, 1, 11, 259):
-        longest = reading_list(speaker, MAX_SENTENCES, seed=0)
-        assert len({name for name, _ in longest}) == MAX_SENTENCES == 34
-        assert {text for name, text in longest if name.startswith("SX")} == set(SX)
-        assert all(text[0].isupper() and text[-1] in ".?" for _, text in longest)
-        assert reading_list(speaker, 10, seed=0) == longest[:10]
-        kinds = Counter(name[:2] for name, _ in longest[:10])
-        assert kinds == {"SA": 2, "SX": 5, "SI": 3}
-        for name, text in longest:
-            assert texts.setdefault(name, text) == text
-    other = dict(reading_list(0, MAX_SENTENCES, seed=1))
-    assert all((other[n] != texts[n]) == n.startswith("SI") for n in other)
-
-
-def test_speakers_have_timits_names_and_depend_on_the_seed():
-    speakers = [draw_speaker(number, 0) for number in range(MAX_SPEAKERS)]
-    assert len({s.name for s in speakers}) == len({s.f0 for s in speakers}) == 260
-    for speaker in speakers:
-        assert re.fullmatch(r"[FM]AA[A-Z][0-9]", speaker.name)
-        assert (speaker.name[0] == "F") == speaker.woman
-        low, high = (180, 245) if speaker.woman else (95, 150)
-        assert low <= speaker.f0 <= high
-        # A pulse, delayed by jitter, ends within its period.
-        assert speaker.opening + speaker.closing + 12**0.5 * speaker.jitter < 1
-    for region in ("DR1", "DR2"):
-        sexes = [s.woman for s in speakers[:12] if s.region == region]
-        assert sexes == [True, False] * 3
-    assert draw_speaker(7, 0) == speakers[7] != draw_speaker(7, 1)
-
-
-# --- Timing and articulation --------------------------------------------------------
-
-
-@pytest.mark.parametrize("question", [False, True])
-def test_melody_falls_and_ends_low_unless_it_asks_and_the_voice_fades(question):
-    speaker = draw_speaker(1, 0)
-    sounds = transcribe("The small boat turned around the island at noon.")
-    spans = prosody.durations(sounds, speaker.tempo, np.random.default_rng(0))
-    bounds = np.cumsum([0.0, *spans])
-    times = np.arange(0, bounds[-1], 0.005)
-    f0, loudness = prosody.melody(
-        sounds, bounds, times, speaker, question, np.random.default_rng(0)
-    )
-    middle = f0[(times > bounds[1]) & (times < bounds[-2] - 0.3)]
-    assert np.polyfit(np.arange(len(middle)), middle, 1)[0] < 0
-    assert 0.8 * speaker.f0 < np.median(middle) < 1.3 * speaker.f0
-    last = np.abs(times - bounds[-2]).argmin()
-    assert (f0[last] > np.median(middle)) == question
-    assert speaker.f0 / 1.8 < f0.min() < f0.max() < 1.8 * speaker.f0
-    assert loudness[last] < 0.4 * np.median(loudness)
-
-
-def test_consonants_are_drawn_towards_their_vowels():
-    second = {}
-    for vowel in ("iy", "aa"):
-        sounds = [Sound("h#"), Sound("d"), Sound(vowel, True), Sound("h#")]
-        targets = synthesizer.contextual_targets(sounds, woman=False)
-        own = synthesizer.target_formants(vowel, woman=False)
-        np.testing.assert_array_equal(targets[2], own)
-        np.testing.assert_allclose(targets[0], own, rtol=1e-15)
-        locus = synthesizer.target_formants("d", woman=False)[1]
-        low, high = sorted((locus[1], own[0, 1]))
-        assert low < targets[1, 1, 1] < high
-        # The jaw is up for a stop whatever follows.
-        assert targets[1, 1, 0] == locus[0]
-        second[vowel] = targets[1, 1, 1]
-    assert second["iy"] > second["aa"] + 200
-
-
-# --- Filters ------------------------------------------------------------------------
-
-
-def test_filter_frames_with_one_response_is_one_filter():
-    noise = np.random.default_rng(0).standard_normal(7 * FRAME)
-    a = synthesizer.poles(np.array([700.0]), 200.0)[0]
-    expected = signal.lfilter([a.sum()], a, noise)
-    responses = synthesizer.resonator(np.full(7, 700.0), 200.0)
-    filtered = synthesizer.filter_frames(noise, responses)
-    assert filtered.shape == noise.shape
-    # What rings on after 50 ms, exp(-10 pi) = 2e-14 of it, wraps around.
-    np.testing.assert_allclose(filtered[:-FRAME], expected[:-FRAME], atol=1e-11)
-
-
-def test_filter_frames_makes_no_clicks():
-    tone = np.sin(2 * np.pi * 120 / RATE * np.arange(60 * FRAME))
-    centers = 500 + 300 * np.sin(np.arange(60) / 4)
-    responses = synthesizer.resonator(centers, 90.0)
-    moving = synthesizer.filter_frames(tone, responses)[:-FRAME]
-    frequencies, power = signal.welch(moving, RATE, nperseg=1024)
-    # Coefficients that jump at each frame, the state carried over, leave 8e-8.
-    assert power[frequencies > 3000].sum() < 1e-9 * power.sum()
 
 
 # --- Recordings ---------------------------------------------------------------------

@@ -27,12 +27,6 @@ def test_features_of_a_recording():
     assert features.log_power.shape == (-(-2500 // 128) + 3, 129)
 
 
-@pytest.mark.parametrize("rate", [8000, 44100, 192000])
-def test_other_rates(rate):
-    features = extract(sphere(noise(0, rate // 10), rate), name="x")
-    assert len(features.audio) == 800
-
-
 @pytest.mark.parametrize(
     ("samples", "rate", "reason"),
     [

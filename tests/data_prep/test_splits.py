@@ -45,15 +45,6 @@ def test_counts_of_the_complete_corpus(complete, mode):
     assert {u.part for u in splits["train"]} == {"train"}
 
 
-def test_wisdom_drops_seven_speakers(complete):
-    dropped = set(split(complete, "timit")["train"])
-    dropped -= set(split(complete, "wisdom")["train"])
-    assert len(dropped) == 56
-    assert {u.speaker for u in dropped} == {
-        *("fsah0", "fsag0", "fsak0", "msat0", "msat1", "mesa0", "mssa0")
-    }
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_no_sa_sentence_and_no_speaker_twice(complete, mode):
     splits = split(complete, mode)

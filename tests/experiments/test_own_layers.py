@@ -1,7 +1,5 @@
 """A layer of a user's own, by its module or its file."""
 
-import argparse
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +10,7 @@ import pytest
 
 from experiments import own_layers
 from experiments.layers import build, kind_of, make_layer, parts_of
-from experiments.options import read_model, read_task
-from tests.examples.modules import run_example
+from experiments.options import read_task
 
 MODULE = '''
 import keras
@@ -132,10 +129,6 @@ def test_a_layer_has_its_own_units_and_arguments(module, tmp_path):
         made("63")
 
 
-def test_the_groups_of_our_own_cells_are_known():
-    assert parts_of("keras_ortho:ScoRNNCell") == ("recurrent",)
-
-
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -157,31 +150,6 @@ def test_what_is_no_layer_is_named(module, model, message):
 def test_arguments_of_a_class_are_checked(module):
     with pytest.raises(ValueError, match=r"'color'.* Received: "):
         make_layer("ownlayers:made", 4, {"color": "red"})
-
-
-@pytest.mark.parametrize("where", ["wrong.py", "wrong"])
-def test_an_error_within_a_file_or_a_module_is_shown(module, where):
-    """Also one of the kinds that argparse takes for its own."""
-    path = module.with_name("wrong.py")
-    path.write_text("len(3)\n")
-    model = f"{path if where.endswith('.py') else where}:Layer"
-    message = "object of type 'int' has no len"
-    for _ in range(2):  # It is not half there the second time.
-        with pytest.raises(argparse.ArgumentTypeError, match=message):
-            read_model(model)
-
-
-@pytest.mark.slow
-def test_a_run_of_a_cell_of_ones_own(module, tmp_path):
-    """Trained, matched, saved: as any other model."""
-    arguments = ["--smoke", "--model", "ownlayers:Leaky", "--match", "rnn"]
-    run_example("adding", "--out", tmp_path / "out", *arguments, "--units", "8")
-    record = json.loads((tmp_path / "out/run.json").read_text())
-    # SimpleRNN: 8 (8 + 2 + 1) + 9 = 97; Leaky: 2 n + n + 1 = 97 at n = 32.
-    assert (record["settings"]["units"], record["parameters"]) == (32, 97)
-    assert record["settings"]["source"] == "as many parameters as rnn with 8 units"
-    assert record["settings"]["rates"] == {"others": "adam 1e-3"}
-    assert (tmp_path / "out/run/best.keras").exists()
 
 
 @pytest.mark.slow

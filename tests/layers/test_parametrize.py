@@ -35,7 +35,7 @@ LAYERS = {
     "dense": (lambda **k: layers.Dense(3, **k), "kernel", SEQUENCES, 1),
     "dense of more outputs": (lambda **k: layers.Dense(6, **k), "kernel", (2, 4), 1),
     "einsum": (
-        lambda **k: layers.EinsumDense("abc,dc->abd", output_shape=(5, 3), **k),
+        lambda **k: layers.EinsumDense("bti,oi->bto", output_shape=(5, 3), **k),
         *("kernel", SEQUENCES, None),
     ),
     "conv 1d": (lambda **k: layers.Conv1D(3, 2, **k), "kernel", SEQUENCES, 2),
@@ -86,7 +86,7 @@ def matrices_of(weight, inputs):
     """The matrices of a weight, which should have orthonormal rows or columns."""
     if inputs == "gates":
         return np.split(weight, weight.shape[1] // len(weight), axis=1)
-    if inputs is None:  # That of "abc,dc->abd" has the outputs first.
+    if inputs is None:  # That of "bti,oi->bto" has the outputs first.
         return [weight.T]
     return [weight.reshape(np.prod(weight.shape[:inputs]), -1)]
 
