@@ -83,7 +83,7 @@ def _lines(
         first, _, more = (results / written).read_text("utf-8").partition("\n\n")
         yield from [first.rstrip("\n"), ""]
         if more:
-            yield from [f"[All tables](results/{written})", ""]
+            yield from [f"All tables: `results/{written}`", ""]
     for picture in pictures:
         yield from [f"![Curves](results/{picture})", ""]
 
