@@ -134,6 +134,9 @@ def num_parameters(kind: str, units: int, features: int, outputs: int = 0) -> in
         `n^2 + (m + 1) n` for a simple RNN, `3 n^2 + (3 m + 6) n` for a GRU, `4 n^2 +
         (4 m + 4) n` for an LSTM, plus `(n + 1) p`.
 
+    Raises:
+        ValueError: If `kind` is unknown, or a number is not positive.
+
     Example:
     >>> num_parameters("lstm", 128, features=1, outputs=10)
     67850

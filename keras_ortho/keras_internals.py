@@ -88,6 +88,8 @@ class Substitution(keras.StatelessScope):
     def __exit__(self, *error: Any) -> None:
         """Assigns the new values, and adds the losses."""
         super().__exit__(*error)
+        if error[0] is not None:
+            return
         for variable in self._updated.values():
             variable.assign(self.get_current_value(variable))
         if self._around is None:
@@ -99,11 +101,13 @@ class Substitution(keras.StatelessScope):
 
 def set_aside(layer: Any, variable: Any) -> None:
     """Moves a variable of a layer to those that are never trained."""
+    was_locked = layer._tracker.locked  # As Keras locks a layer that is built.
+    layer._tracker.unlock()
     layer._untrack_variable(variable)
     variable.trainable = False
-    layer._tracker.unlock()  # Keras locks it when the layer is built.
     layer._track_variable(variable)
-    layer._tracker.lock()
+    if was_locked:
+        layer._tracker.lock()
 
 
 def run_through(model: Any, inputs: Any, call: Any) -> Any:

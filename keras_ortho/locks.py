@@ -1,13 +1,17 @@
 """A lock on a folder, held by one process at a time and released if it is killed."""
 
 import contextlib
+import errno
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import filelock
 
 LOCK = ".lock"
+# Errors of file systems without locks, such as some network file systems.
+NO_LOCKS = {errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK}
 
 
 @contextlib.contextmanager
@@ -25,6 +29,14 @@ def locked(
             "Another process is using this folder: it holds the lock "
             f"{name}. Received: {path.parent}"
         ) from error
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
+        warnings.warn(
+            f"The file system of {path} does not support locks: a second process "
+            "is not kept out of the folder.",
+            stacklevel=3,
+        )
     try:
         yield
     finally:

@@ -66,6 +66,9 @@ def mlp(
     Returns:
         An uncompiled model.
 
+    Raises:
+        ValueError: If an argument is invalid.
+
     Example:
     >>> mlp("svdresnet", layers=4, width=8)(np.zeros((2, 784))).shape
     (2, 10)
@@ -127,6 +130,9 @@ def bnp_network(
 
     Returns:
         An uncompiled model.
+
+    Raises:
+        ValueError: If an argument is invalid.
 
     Example:
     >>> bnp_network("bnp")(np.zeros((60, 3072))).shape

@@ -150,6 +150,9 @@ class TestFigures(keras.callbacks.Callback):
         data: `tf.data.Dataset` to evaluate, with a known number of batches.
         callbacks: List of callbacks for `evaluate`. Default: `None`.
 
+    Raises:
+        ValueError: If `data` is no `tf.data.Dataset` of a known size.
+
     Example:
     >>> from keras_ortho.tasks import adding
     >>> task = adding.load(20, train_size=50, test_size=50)

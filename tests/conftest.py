@@ -200,3 +200,15 @@ def data_dir() -> Path:
     if not folder:
         pytest.skip("KERAS_ORTHO_DATA is unset: it names the folder of real data")
     return Path(folder)
+
+
+@pytest.fixture
+def double():
+    """Keras in float64."""
+    import keras
+
+    keras.config.set_floatx("float64")
+    keras.config.set_dtype_policy("float64")
+    yield
+    keras.config.set_floatx("float32")
+    keras.config.set_dtype_policy("float32")

@@ -1,9 +1,11 @@
+import errno
 import os
 import subprocess
 import sys
 import threading
 import time
 
+import filelock
 import pytest
 
 from keras_ortho.files import (
@@ -122,3 +124,12 @@ def test_one_process_has_a_folder_until_it_is_killed(tmp_path):
                 pass
             with locked(tmp_path, ".other"):
                 pass
+
+
+def test_a_file_system_without_locks(tmp_path, monkeypatch):
+    def acquire(*arguments, **options):
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", acquire)
+    with pytest.warns(UserWarning, match="does not support locks"), locked(tmp_path):
+        pass

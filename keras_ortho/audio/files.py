@@ -92,6 +92,9 @@ def resample_to_int16(
     Returns:
         int16 `[ceil(samples * target_rate / rate)]`, clipped to full scale.
 
+    Raises:
+        ValueError: If an argument is not as described.
+
     Example:
     >>> resample_to_int16(np.zeros(16000, "int16"), 16000).shape
     (8000,)

@@ -93,6 +93,9 @@ def excerpt(sound: np.ndarray, samples: int, random: np.random.Generator) -> np.
     Returns:
         float64 `[samples]`, never silent, on the scale that gives `sound` a power of 1.
 
+    Raises:
+        ValueError: If `sound` is silent, or not a single finite channel.
+
     Example:
     >>> excerpt(np.array([1.0, -1.0]), 4, np.random.default_rng(0)).tolist()
     [1.0, -1.0, 1.0, -1.0]
@@ -139,6 +142,9 @@ def at_level(speech: np.ndarray, level: float) -> np.ndarray:
 
     Returns:
         float64 `[samples]`, where full scale is 1.
+
+    Raises:
+        ValueError: If `speech` is silent, or an argument is not as described.
 
     Example:
     >>> at_level(np.array([3.0, -3.0]), -20.0).round(3).tolist()

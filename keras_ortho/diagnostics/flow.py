@@ -94,6 +94,9 @@ def input_sensitivity(
     Returns:
         Array of shape `(time, time)`, float64, with a row for each `tau`.
 
+    Raises:
+        ValueError: If the model is not built, or has no such layer or state.
+
     Example:
     >>> input_sensitivity(model, np.ones((2, 3, 2))).shape
     (3, 3)

@@ -66,6 +66,9 @@ def plot_curves(
 def plot_gradient_norms(path: FilePath, norms: Mapping[str, Sequence[float]]) -> None:
     """Draws `||dL/dh_t||` against `t` for several models, on a logarithmic axis.
 
+    As in [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
+    figure 5.
+
     Args:
         path: PNG file to write.
         norms: Dictionary of arrays of shape `(time,)`, as from `gradient_norms`.
@@ -80,6 +83,8 @@ def plot_heat_map(
     path: FilePath, maps: Mapping[str, np.ndarray], *, log: bool = False
 ) -> None:
     """Draws heat maps of `||dh_tau/dx_t||` in one column.
+
+    As in [Helfrich and Ye, 2020](https://arxiv.org/abs/1911.07964).
 
     Args:
         path: PNG file to write.
@@ -133,6 +138,8 @@ def plot_eigenvalue_moduli(
 ) -> None:
     """Draws the mean and standard deviation of the moduli of eigenvalues.
 
+    As in [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 2.
+
     Args:
         path: PNG file to write.
         eigenvalues: For each model, by name, a dictionary from positions on the x axis,
@@ -164,12 +171,17 @@ def plot_trajectories(
 ) -> None:
     """Draws trajectories of two-dimensional states over their vector fields.
 
+    As in [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), figure 1.
+
     Args:
         path: PNG file to write.
         models: Dictionary of models or recurrent layers by name, as in `trajectories`.
         starts: Initial states, of shape `(starts, 2)`, marked with stars. Default: 3.
         num_steps: Number of steps. Default: 100.
         layer: Name of the recurrent layer in each model. Default: `None`, the only one.
+
+    Raises:
+        ValueError: As in `trajectories`.
 
     Example:
     >>> layer = keras.layers.SimpleRNN(2)

@@ -28,6 +28,9 @@ def entries(layer: Any, state: int | None, units: slice | None) -> np.ndarray:
     sizes = [int(size) for size in tree.flatten(layer.cell.state_size)]
     places = np.arange(sum(sizes))
     if state is not None:
+        wanted = f"be `None` or less than {len(sizes)}, the number of states"
+        fits = -len(sizes) <= state < len(sizes)
+        check(fits, "state", wanted, f"state={state!r}")
         places = np.split(places, np.cumsum(sizes)[:-1])[state]
     return np.atleast_1d(places[slice(None) if units is None else units])
 

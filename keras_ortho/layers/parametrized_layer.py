@@ -11,7 +11,7 @@ from keras import ops
 
 from keras_ortho import configs, initializers
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_built
+from keras_ortho.checks import check, check_built
 from keras_ortho.keras_internals import (
     Substitution,
     call_is_training,
@@ -110,17 +110,13 @@ class ParametrizedLayer(keras.layers.Wrapper):
         initializer: Any = None,
         **kwargs: Any,
     ) -> None:
-        if not isinstance(layer, keras.layers.Layer) or (
-            hasattr(layer, "state_size") and not isinstance(layer, keras.layers.RNN)
-        ):
-            raise ValueError(
-                "`layer` must be a Keras layer; instead of a recurrent cell, "
-                f"parametrize the layer around it. Received: {layer!r}"
-            )
-        if not isinstance(weight, str) or not weight:
-            raise ValueError(
-                f"`weight` must be the name of a weight. Received: {weight!r}"
-            )
+        fits = isinstance(layer, keras.layers.Layer)
+        if hasattr(layer, "state_size"):  # A cell would make its matrix at each step.
+            fits = isinstance(layer, keras.layers.RNN)
+        wanted = "be a Keras layer, of a recurrent cell the layer around it"
+        check(fits, "layer", wanted, repr(layer))
+        named = isinstance(weight, str) and weight
+        check(named, "weight", "be the name of a weight", repr(weight))
         kwargs = {"name": layer.name, "dtype": layer.dtype_policy, **kwargs}
         # The layer itself casts its inputs.
         super().__init__(layer, **{**kwargs, "autocast": False})
@@ -145,34 +141,27 @@ class ParametrizedLayer(keras.layers.Wrapper):
             for each in owner.weights
             if id(each) in known and f"/{each.path}".endswith(f"/{self.weight}")
         }
-        if not owners:
-            paths = [each.path for each in self.layer.weights]
-            raise ValueError(
-                "`weight` must be the name of a weight of the layer, or the end of its "
-                f"path, one of {paths}. Received: {self.weight!r}"
-            )
+        paths = [each.path for each in self.layer.weights]
+        wanted = f"be the name of a weight, or the end of its path, one of {paths}"
+        check(owners, "weight", wanted, repr(self.weight))
         for number, each in enumerate(owners.values(), 1):
             prefix = f"{self.weight.replace('/', '_')}_{number}_"
             self._made.append(self._make(*each, prefix if len(owners) > 1 else ""))
 
     def _make(self, owner: Any, weight: Any, prefix: str) -> "_Made":
         """Creates the free variables of a weight."""
-        if weight.constraint is not None or len(weight.shape) < 2:
-            raise ValueError(
-                "`weight` must have at least two axes and no constraint. Received: "
-                f"{weight.path} of shape {weight.shape}, constraint={weight.constraint}"
-            )
+        fits = len(weight.shape) > 1 and weight.constraint is None
+        received = f"{weight.path} of shape {weight.shape} with {weight.constraint}"
+        check(fits, "weight", "have at least two axes and no constraint", received)
         rows, columns = weight.shape[0], weight.shape[-1]
         form: _Gates | _Rectangle
         if weight.name == "recurrent_kernel" and columns % rows == 0:
             form = _Gates.of(owner, weight, self.gates)
-        elif self.gates is None:
-            form = _Rectangle.of(owner, weight)
         else:
-            raise ValueError(
-                "`gates` requires the recurrent kernel of a layer with gates. "
-                f"Received: gates={self.gates} for {weight.path}"
-            )
+            received = f"gates={self.gates} for {weight.path}"
+            wanted = "be `None` but for the recurrent kernel of a layer with gates"
+            check(self.gates is None, "gates", wanted, received)
+            form = _Rectangle.of(owner, weight)
         kind = in_heads(self.parametrization, len(form.places))
         start = self.initializer
         if self._begins_as_is:
@@ -267,10 +256,9 @@ class ParametrizedLayer(keras.layers.Wrapper):
         """Returns the shape and dtype of the outputs."""
         return self.layer.compute_output_spec(*args, **kwargs)
 
-    def get_build_config(self) -> dict[str, Any] | None:
+    def get_build_config(self) -> Any:
         """Returns what the layer itself is built from."""
-        config: dict[str, Any] | None = self.layer.get_build_config()
-        return config
+        return self.layer.get_build_config()
 
     def build_from_config(self, config: dict[str, Any]) -> None:
         """Builds the layer."""
@@ -332,14 +320,11 @@ class _Gates:
     def of(cls, owner: Any, weight: Any, chosen: list[str] | None) -> "_Gates":
         """Finds the chosen gates of a layer or, by default, all."""
         size, count = weight.shape[0], weight.shape[1] // weight.shape[0]
-        numbered = ("",) if count == 1 else tuple(map(str, range(count)))
-        known = (names for kind, names in GATES.items() if isinstance(owner, kind))
-        names = next(known, numbered)
+        named = (names for kind, names in GATES.items() if isinstance(owner, kind))
+        names = next(named, ("",) if count == 1 else tuple(map(str, range(count))))
         chosen = list(names) if chosen is None else chosen
-        if not chosen or not set(chosen) <= set(names):
-            raise ValueError(
-                f"`gates` must be of {list(names)}. Received: gates={chosen}"
-            )
+        known = chosen and set(chosen) <= set(names)
+        check(known, "gates", f"be of {list(names)}", f"gates={chosen}")
         places = {name: i for i, name in enumerate(names) if name in chosen}
         return cls(size, places, [i for i in range(count) if i not in places.values()])
 

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 
 from keras_ortho import audio
+from keras_ortho.backend.processes import process_count
 from keras_ortho.checks import check, check_choice, check_count
 from keras_ortho.executors import in_parallel
 from keras_ortho.extras import require
@@ -50,6 +51,9 @@ def score_speech(
     Returns:
         The float64 arrays `[utterances]`, NaN for no score, `"segmental_snr"`,
         `"global_snr"`, `"si_sdr"`, `"stoi"`, `"pesq_mos_lqo"` and `"pesq_raw"`.
+
+    Raises:
+        ValueError: If an argument is not as described.
 
     Example:
     ```python
@@ -168,6 +172,9 @@ class Evaluator:
             estimates: Waveforms, or `[batch, samples]`; as for `score_speech`.
             references: As `estimates`, in the same order.
             lengths: Samples of each pair before its padding. Default: `None`, all.
+
+        Raises:
+            ValueError: If the batch is not as described; none of it is scored.
         """
         pairs = list(zip(estimates, references, strict=True))
         if lengths is not None:
@@ -243,7 +250,8 @@ class SpeechScores(keras.callbacks.Callback):
         processes: Number of processes. Default: `None`, one for 32 utterances each.
 
     Raises:
-        ValueError: If an argument is invalid, or if the outputs do not fit `predicts`.
+        ValueError: If an argument is invalid; when used, if the outputs do not fit
+            `predicts`, or several processes train together.
 
     Example:
     ```python
@@ -298,7 +306,9 @@ class SpeechScores(keras.callbacks.Callback):
         self._last: dict[str, float] = {}
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Forgets the scores of another `fit`."""
+        """Checks that one process trains, and forgets the scores of another `fit`."""
+        count = process_count()
+        check(count == 1, "model", "be trained by one process", f"{count} processes")
         self._last = {}
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:

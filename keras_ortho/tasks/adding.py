@@ -26,11 +26,15 @@ def generate(
     Returns:
         The inputs, `(num_sequences, T, 2)`, and targets, `(num_sequences, 1)`, float32.
 
+    Raises:
+        ValueError: If an argument is out of range.
+
     Example:
     >>> x, y = generate(100_000, length=200, seed=0)
 
     Reference:
-    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html), 5.2
+    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
+      section 5.2, markers as in the authors' released code
     """
     num_sequences, length = check_sizes(num_sequences=num_sequences, length=length)
     check(length >= 3, "length", "be at least 3", f"length={length}")
@@ -70,6 +74,9 @@ def load(
 
     Returns:
         A `Task` of inputs `(batch, T, 2)` and targets `(batch, 1)`.
+
+    Raises:
+        ValueError: If an argument is out of range.
 
     Example:
     >>> task = load(length=200)

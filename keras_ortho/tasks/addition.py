@@ -41,6 +41,9 @@ def generate(
         The questions, `(num_sequences, 2 D + 1)`, and the answers,
         `(num_sequences, D + 1)`, both uint8 indices into `CHARACTERS`.
 
+    Raises:
+        ValueError: If an argument is out of range.
+
     Example:
     >>> questions, answers = generate(5_000, digits=2)
     >>> "".join(CHARACTERS[i] for i in questions[0][::-1])
@@ -90,7 +93,8 @@ def load(
         seed: Seed of the questions and their order. Default: 0.
 
     Returns:
-        A `Task` of one-hot inputs `(batch, 2 D + 1, 12)` and targets `(batch, D + 1)`.
+        A `Task` of one-hot float32 inputs `(batch, 2 D + 1, 12)` and integer targets
+        `(batch, D + 1)`.
 
     Raises:
         ValueError: If an argument is out of range, or there are not enough questions.

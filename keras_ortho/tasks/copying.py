@@ -45,11 +45,15 @@ def generate(
     Returns:
         The inputs and the targets, both uint8 `(num_sequences, T + 20)`.
 
+    Raises:
+        ValueError: If an argument is out of range.
+
     Example:
     >>> x, y = generate(20_000, delay=1000, seed=0)
 
     Reference:
-    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html), 5.1
+    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
+      section 5.1, layout as in the authors' released code
     """
     num_sequences, delay = check_sizes(num_sequences=num_sequences, delay=delay)
     random = np.random.default_rng(seed)
@@ -86,7 +90,11 @@ def load(
         seed: Seed of the sequences and their order. Default: 0.
 
     Returns:
-        A `Task` of one-hot inputs `(batch, T + 20, 10)` and targets `(batch, T + 20)`.
+        A `Task` of one-hot float32 inputs `(batch, T + 20, 10)` and integer targets
+        `(batch, T + 20)`.
+
+    Raises:
+        ValueError: If an argument is out of range.
 
     Example:
     >>> task = load(delay=1000)

@@ -48,6 +48,9 @@ def training_passes(
     Returns:
         A function, for `keras_ortho.training.train`, from the number of a pass to a
         `tf.data.Dataset` of pairs `(noisy, clean)`, float32 `[batch_size, samples]`.
+
+    Raises:
+        ValueError: If an argument is invalid.
     """
     tf = require("tensorflow")
     check_count("batch_size", batch_size)
@@ -92,7 +95,8 @@ def padded_batches(pairs: Sequence[Mixture], batch_size: int) -> Any:
         batch_size: Mixtures of similar length in a batch; the last may have fewer.
 
     Returns:
-        A `tf.data.Dataset` of `(noisy, clean, sample_weight)`, `[batch, samples]` each.
+        A `tf.data.Dataset` of `(noisy, clean, sample_weight)`, float32 `[batch,
+        samples]`. The weight of padding is 0.
     """
     tf = require("tensorflow")
     ordered = sorted(pairs, key=lambda pair: len(pair.noisy))

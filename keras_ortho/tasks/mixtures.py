@@ -126,6 +126,9 @@ def mixtures(
     Yields:
         The mixtures, with speech at -26 dB.
 
+    Raises:
+        ValueError: If an argument is invalid.
+
     Example:
     ```python
     records = list(timit.utterances("records", "test"))

@@ -47,7 +47,11 @@ def mnist(
         seed: Seed of the order of the training images. Default: 0.
 
     Returns:
-        A `Task` of inputs `(batch, steps, 784 / steps)`, 0 to 1, and digits `(batch,)`.
+        A `Task` of float32 inputs `(batch, steps, 784 / steps)`, from 0 to 1, and int32
+        targets `(batch,)`, the digits.
+
+    Raises:
+        ValueError: If an argument is out of range, or a file is damaged.
 
     Example:
     ```python
@@ -55,8 +59,10 @@ def mnist(
     ```
 
     Reference:
-    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html), 5.3
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html)
+    - [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html),
+      section 5.3, split and permutation as in the authors' released code
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), for 28
+      and 112 steps
     """
 
     def arrange(images: np.ndarray) -> np.ndarray:
@@ -83,7 +89,8 @@ def cifar10(
 ) -> pipeline.Task:
     """Makes CIFAR-10, as a sequence or a vector: classify the image.
 
-    The first training images are set aside for validation. Values are scaled to 0 .. 1.
+    The first training images are set aside for validation; the papers train on all
+    50 000. Values are scaled to 0 .. 1.
     The noise is standard Gaussian, and another one in each epoch.
 
     Args:
@@ -100,9 +107,13 @@ def cifar10(
         seed: Seed of the order of the training images and of the noise. Default: 0.
 
     Returns:
-        A `Task` of inputs `(batch, 1024, 3)`, `(batch, length, 96)` or `(batch, 3072)`,
-        and classes `(batch,)`. With noise, it has `controls`: the training images with
-        noise that no epoch has, and blank images with their `fixed_noise`.
+        A `Task` of float32 inputs `(batch, 1024, 3)`, `(batch, length, 96)` or
+        `(batch, 3072)`, and int32 targets `(batch,)`, the classes. With noise, it has
+        `controls`: the training images with noise that no epoch has, and blank images
+        with their `fixed_noise`.
+
+    Raises:
+        ValueError: If an argument is out of range, or a file is damaged.
 
     Example:
     >>> x, y = np.zeros((9, 32, 32, 3), "uint8"), np.arange(9)
@@ -110,7 +121,8 @@ def cifar10(
     >>> task = cifar10("cifar10.npz", form="noise-padded", valid_size=4)
 
     Reference:
-    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), appendix C
+    - [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), section 5 and
+      appendix C
     """
     check_choice("form", form, FORMS)
     noise = length - 32 if form == "noise-padded" else 0

@@ -35,6 +35,9 @@ def training_share(data: Any, share: Share) -> Any:
     Returns:
         The same with the parts of the batches.
 
+    Raises:
+        ValueError: If there is no such part.
+
     Example:
     >>> import tensorflow as tf
     >>> data = tf.data.Dataset.range(7).batch(4)
@@ -73,6 +76,9 @@ def evaluation_share(data: Any, share: Share) -> Any:
     Returns:
         The same with the parts of the batches, and with weights if any is padded.
 
+    Raises:
+        ValueError: If there is no such part, or the data set is infinite.
+
     Example:
     >>> import tensorflow as tf
     >>> data = tf.data.Dataset.from_tensor_slices(([3.0, 5.0, 7.0], [0, 1, 2])).batch(2)
@@ -84,6 +90,8 @@ def evaluation_share(data: Any, share: Share) -> Any:
     if _is_whole(share):
         return data
     tf = require("tensorflow")
+    finite = data.cardinality() != tf.data.INFINITE_CARDINALITY
+    check(finite, "data", "be finite", "an infinite data set")
     rows = [int(count) for count in data.map(lambda *b: _rows(b)).as_numpy_iterator()]
     scale = sum(-(-n // share.replicas) * share.replicas for n in rows) / sum(rows)
 

@@ -76,7 +76,8 @@ def load(
         pad_to: `"split"` pads every batch to the longest utterance of the split, as
             the papers do, `"batch"` to that of the batch, and `"bucket"` batches of
             about the same length to the next multiple of 8. Default: `"split"`.
-        legacy_swapped_targets: Whether to exchange `x` and `y`. Default: `False`.
+        legacy_swapped_targets: Whether to exchange `x` and `y`: published errors near
+            0.13 dB^2 fit that delay, and not prediction. Default: `False`.
 
     Returns:
         The datasets, of `x` and `y` float32 `[batch, T, 129]` in dB and

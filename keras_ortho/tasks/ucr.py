@@ -45,7 +45,8 @@ def step_width(length: int) -> int:
     10
 
     Reference:
-    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), 7.1
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), section
+      7.1 and table 3 of the ICLR 2018 submission
     """
     check_sizes(length=length)
     width = math.isqrt(length)
@@ -72,7 +73,8 @@ def load(
         data_dir: Folder, or its parent, of `NAME_TRAIN.tsv` and `NAME_TEST.tsv`.
         batch_size: Series in a batch. Default: 32.
         width: Values in a step. Default: `None`, `step_width(length)`.
-        swap: Whether to exchange the two files, as editions differ. Default: `False`.
+        swap: Whether to exchange the two files, in which the editions of three of
+            the data sets differ. Default: `False`.
         seed: Seed of the choice of validation series and of the order. Default: 0.
 
     Returns:
@@ -89,6 +91,8 @@ def load(
     >>> task = load("Noise", ".")
 
     Reference:
+    - [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), section
+      7.1 and appendix C.1 of the ICLR 2018 submission
     - [Dau et al., 2019](https://arxiv.org/abs/1810.07758), the archive
     """
     train, test = _read(name, data_dir)

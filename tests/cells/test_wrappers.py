@@ -73,16 +73,6 @@ def model_of(recurrent, batch, time):
     return keras.Model(inputs, [dense, layers.Flatten()(layers.Conv1D(3, 3)(decoded))])
 
 
-@pytest.fixture
-def double():
-    """Keras in float64."""
-    keras.config.set_floatx("float64")
-    keras.config.set_dtype_policy("float64")
-    yield
-    keras.config.set_floatx("float32")
-    keras.config.set_dtype_policy("float32")
-
-
 @pytest.mark.backends
 @pytest.mark.slow_on_jax
 @pytest.mark.usefixtures("double")

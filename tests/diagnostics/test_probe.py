@@ -9,6 +9,7 @@ from keras import layers
 
 from keras_ortho import EURNN, GORU, ScoRNN, ScoRNNCell
 from keras_ortho.diagnostics import (
+    end_to_end_jacobians,
     gradient_norms,
     input_sensitivity,
     trajectories,
@@ -138,9 +139,10 @@ REFUSED = {
     "it has none": lambda: input_sensitivity(model_of(layers.Dense(2)), X),
     "'one', 'two'": lambda: input_sensitivity(model_of(*two), X),
     "call the recurrent layer once": lambda: input_sensitivity(shared(), X),
+    "less than 1, the number": lambda: end_to_end_jacobians(one(), X, state=1),
     "a single loss": lambda: gradient_norms(one(), X, Y, loss=["mse", "mae"]),
     "have one output": lambda: gradient_norms(one(), X, [Y, Y]),
-    "number of sequences of": lambda: gradient_norms(one(), X, Y[:1]),
+    "number of sequences": lambda: gradient_norms(one(), X, Y[:1]),
     "one of its states": lambda: gradient_norms(model_of(other), X, Y),
     "one state of two numbers": lambda: trajectories(model_of(lstm), [[0, 0]], 3),
 }

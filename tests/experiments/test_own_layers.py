@@ -58,7 +58,6 @@ class Odd(keras.layers.SimpleRNN):
 
 
 class Rotation(RecurrentCell):
-    # It gives by itself what the class above needs.
     def __init__(self, units, **kwargs):
         kwargs = {"recurrent_initializer": "henaff_skew", **kwargs}
         super().__init__(units, parametrization=ScaledCayley(0), **kwargs)
