@@ -12,7 +12,7 @@ import csv
 import itertools
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,9 @@ import jax.numpy as jnp
 import keras
 import numpy as np
 from measuring import make_layer
+from peers import LEM, LRU
 
+from keras_ortho.baselines import irnn
 from keras_ortho.optimizers import two_rate_adam
 from keras_ortho.tasks import adding, addition, copying
 
@@ -103,9 +105,10 @@ def network(task: Task, expression: str, data: Data) -> keras.Model:
     """Builds the network of a task around a layer, an expression like `GORU(64)`."""
 
     def recurrent(return_sequences: bool) -> keras.layers.Layer:
-        layer = make_layer(expression)
-        config = {**layer.get_config(), "return_sequences": return_sequences}
-        return type(layer).from_config(config)
+        layer = make_layer(expression, irnn=irnn, LEM=LEM, LRU=LRU)
+        # A parametrized layer holds the recurrent one.
+        getattr(layer, "layer", layer).return_sequences = return_sequences
+        return layer
 
     x, y = data
     features = x.shape[2] if x.ndim == 3 else int(x.max()) + 1
@@ -124,13 +127,15 @@ def optimizer_of(rate: str) -> Any:
     return makers[name](*(float(rate) for rate in rates.split(",") if rate))
 
 
-def train(task: Task, layer: str, rate: str, seeds: list[int]) -> Iterator[list[Any]]:
-    """Trains a network from all seeds at once; yields the seed and figures of each."""
+def train(
+    task: Task, layer: str, runs: Sequence[tuple[str, int]]
+) -> Iterator[tuple[list[Any], np.ndarray]]:
+    """Trains at once from some rates and seeds; yields figures and curve of each."""
     start = time.perf_counter()
-    streams = [draws(task, seed) for seed in seeds]
+    streams = [draws(task, seed) for _, seed in runs]
     valid = [next(stream) for stream in streams]
     begun = []
-    for seed in seeds:
+    for rate, seed in runs:
         keras.utils.set_random_seed(seed)
         model, optimizer = network(task, layer, valid[0]), optimizer_of(rate)
         optimizer.build(model.trainable_variables)
@@ -180,11 +185,12 @@ def train(task: Task, layer: str, rate: str, seeds: list[int]) -> Iterator[list[
             state = update(state, [np.swapaxes(p, 0, 1) for p in cut])
         curves.append(np.asarray(errors(*state, valid_x, valid_y)))
     seconds = time.perf_counter() - start
-    for seed, curve in zip(seeds, np.transpose(curves), strict=True):
+    for run, curve in zip(runs, np.transpose(curves), strict=True):
         reached = [first_below(curve, task.without / part) for part in (2, 10)]
         figures = [place and place * task.each for place in reached]
         figures += [f"{value:.5f}" for value in (curve[-1], np.nanmin(curve))]
-        yield [seed, *figures, model.count_params(), round(seconds / len(seeds), 1)]
+        figures += [model.count_params(), round(seconds / len(runs), 1)]
+        yield [*run, *figures], curve
 
 
 def first_below(curve: np.ndarray, level: float) -> int | str:
@@ -214,7 +220,8 @@ def main() -> None:
         if not seeds:
             continue
         task, layer, rate = key
-        rows = [[*key, *row] for row in train(task_of(task), layer, rate, seeds)]
+        found = train(task_of(task), layer, [(rate, seed) for seed in seeds])
+        rows = [[task, layer, *row] for row, _ in found]
         with given.table.open("a", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(rows)
         for row in rows:

@@ -63,9 +63,9 @@ def parse(about: Any, out: str, only: Iterable[str] = (), **defaults: Any) -> An
     return parser.parse_args()
 
 
-def make_layer(name: str, n: int = 0) -> Any:
-    """Makes a layer of `LAYERS`, or from another expression."""
-    names = {**vars(parametrizations), **vars(keras_ortho), "keras": keras}
+def make_layer(name: str, n: int = 0, **others: Any) -> Any:
+    """Makes a layer of `LAYERS`, or from another expression, with other names."""
+    names = {**vars(parametrizations), **vars(keras_ortho), **others, "keras": keras}
     return eval(LAYERS.get(name, name), {**names, "n": n})
 
 
