@@ -11,12 +11,14 @@ import csv
 import dataclasses
 import itertools
 import statistics
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import learning
 import matplotlib.pyplot as plt
 import numpy as np
+from measuring import OUT, report
 
 # Tasks, and updates of each.
 TASKS = {"copying-300": 400, "adding-200": 1000, "first-step-2000": 300}
@@ -88,29 +90,63 @@ def compare(task: str, layer: str, path: Path) -> Rows:
     return train(task, layer, [(rate, seed) for seed in SEEDS], path)
 
 
-def cell(rows: Rows) -> str:
-    """Writes the median and the range of the last errors, and the rate."""
-    errors = sorted(float(row["last"]) for row in rows)
-    low, middle, high = (
-        f"{x:.2g}" for x in (errors[0], statistics.median(errors), errors[-1])
-    )
-    return f"{middle} ({low} to {high})"
+def span(values: Iterable[float]) -> str:
+    """Writes the median, and the range in brackets; infinity is a dash."""
+    low, *_, high = ordered = sorted(values)
+    texts = [f"{x:.2g}" for x in (statistics.median(ordered), low, high)]
+    middle, low, high = (text.replace("inf", "-") for text in texts)
+    return middle if low == high else f"{middle} ({low} to {high})"
+
+
+def figures(rows: Rows, updates: int) -> list[str]:
+    """Writes last errors, updates and seconds to half of that without memory."""
+    seconds = [float(row["seconds"]) / updates for row in rows]
+    halves = [float(row["to half"] or "inf") for row in rows]
+    return [
+        span(float(row["last"]) for row in rows),
+        span(halves),
+        span(half * second for half, second in zip(halves, seconds, strict=True)),
+        f"{1000 * statistics.median(seconds):.0f}",
+        rows[0]["rate"].partition(",")[0].removeprefix("two:"),
+    ]
+
+
+def draw(found: dict[str, Rows], task: str, axes: Sequence[Any]) -> None:
+    """Draws the median error of each layer, against updates and against seconds."""
+    for number, (layer, rows) in enumerate(found.items()):
+        curves = [[float(x) for x in row["curve"].split()] for row in rows]
+        curve = np.median(curves, axis=0)
+        updates = np.linspace(0, TASKS[task], len(curve) + 1)[1:]
+        seconds = statistics.median(float(row["seconds"]) for row in rows)
+        style = {"ls": "-" if number < 10 else "--", "label": layer}
+        axes[0].semilogy(updates, curve, **style)
+        axes[1].semilogy(updates * seconds / TASKS[task], curve, **style)
+    axes[0].set(title=task, xlabel="updates", ylabel="error on validation data")
+    axes[1].set(title=task, xlabel="seconds of one core")
 
 
 def main() -> None:
-    """Trains what the table lacks, and draws what it has."""
+    """Trains what the table lacks; draws and prints what it has."""
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
     add("--tasks", nargs="+", choices=TASKS, default=list(TASKS), help="(all)")
     add("--layers", nargs="+", choices=LAYERS, default=list(LAYERS), help="(all)")
     add("--table", type=Path, default=TABLE, help=f"({TABLE})")
     given = parser.parse_args()
-    found = {
-        (task, layer): compare(task, layer, given.table)
-        for task, layer in itertools.product(given.tasks, given.layers)
-    }
-    figure, axes = plt.subplots(1, len(given.tasks), figsize=(5 * len(given.tasks), 4))
-    print("| layer |", " | ".join(given.tasks), "|")
+    size = 12, 4.5 * len(given.tasks)
+    picture, axes = plt.subplots(
+        len(given.tasks), 2, figsize=size, squeeze=False, layout="constrained"
+    )
+    titles = ["layer", "error", "updates to half", "seconds to half"]
+    for task, pair in zip(given.tasks, axes, strict=True):
+        found = {layer: compare(task, layer, given.table) for layer in given.layers}
+        lines = [[n, *figures(rows, TASKS[task])] for n, rows in found.items()]
+        report(
+            OUT / f"{task}.md", [*titles, "ms an update", "rate"], lines, f"{task}: "
+        )
+        draw(found, task, pair)
+    picture.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right upper")
+    picture.savefig(given.table.with_suffix(".png"), dpi=100, bbox_inches="tight")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ class LRUBlock(keras.layers.Layer):
     def build(self, input_shape: Sequence[int | None]) -> None:
         """Creates the weights of as many complex states as there are inputs."""
         n = self.units = input_shape[-1]
-        # The seed is Python's, as in Keras's initializers: `keras.utils.set_random_seed`.
+        # Seeded by `keras.utils.set_random_seed`, as Keras's initializers are.
         draw = np.random.default_rng(random.randrange(2**31))
 
         def variable(name: str, values: np.ndarray) -> Any:

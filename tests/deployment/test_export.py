@@ -6,7 +6,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_ortho import ENRNN, SVDRNN, ScoRNN, ScoRNNCell, freeze
+from keras_ortho import ENRNN, SVDRNN, ScoRNN, ScoRNNCell, freeze, parametrize
+from keras_ortho.parametrizations import ScaledCayley
 
 ON_TENSORFLOW = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="jax2onnx is not in the extra"
@@ -49,6 +50,13 @@ def test_a_saved_model_of_any_length(tmp_path):
         (lambda: ScoRNN(6), 2, 130),
         (lambda: SVDRNN(6, return_sequences=True, go_backwards=True), None, 61),
         (lambda: keras.layers.RNN(ScoRNNCell(6)), None, None),
+        (
+            lambda: parametrize(
+                keras.layers.LSTM(6), "recurrent_kernel", ScaledCayley()
+            ),
+            None,
+            61,
+        ),
     ],
 )
 def test_onnx_of_what_is_not_frozen(layer, batch, time, tmp_path):

@@ -17,9 +17,10 @@ import numpy as np
 import tensorflow as tf
 from keras.optimizers import SGD
 
-from keras_ortho import BNPDense, ENRNN, FullURNN, ScoRNN, ScuRNN
+from keras_ortho import BNPDense, ENRNN, FullURNN, ScoRNN, ScuRNN, parametrize
 from keras_ortho.losses import NegativeSISDR, ValidFrameMSE
 from keras_ortho.optimizers import RMSpropTF1, StiefelDescent, paper_optimizer
+from keras_ortho.parametrizations import Householder
 
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0],
@@ -61,12 +62,14 @@ def clipped():
 waveform = lambda: [dense(1), keras.layers.Reshape((6,))]
 sparse = lambda: [keras.layers.Embedding(5, 3), ScoRNN(4)]
 both = lambda: [ScoRNN(4, return_sequences=True), FullURNN(2)]
+gated = lambda: [parametrize(keras.layers.GRU(4), "recurrent_kernel", Householder())]
 alone = lambda: RMSpropTF1(0.05, clipnorm=0.1)
 cases = {
     "frames": (lambda: [dense(2)], SGD, ValidFrameMSE, y, frames, x),
     "waveforms": (waveform, SGD, NegativeSISDR, y[..., 0], heard, x),
     "sparse": (sparse, clipped, mse, last, ones, words),
     "each its own": (both, clipped, mse, last, ones, x),
+    "parametrized": (gated, clipped, mse, last, ones, x),
     "flags": (flags_and_statistics, SGD, mse, last, ones, x),
     "alone": (lambda: [dense(2)], alone, mse, y, heard, x),
 }
