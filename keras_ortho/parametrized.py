@@ -34,7 +34,8 @@ class ParametrizedMatrix:
         self._dtype = wide_dtype(layer.variable_dtype)
         self.variables: list[keras.Variable] = []
         parametrization.check(size)
-        self._shape = (size * (1 + parametrization.is_complex),) * 2
+        parts = 1 + parametrization.is_complex
+        self._shape = tuple(side * parts for side in parametrization.matrix_shape(size))
         given = parametrization.start(argument, initializer, size, self._dtype)
         if isinstance(given, FreeVariable):
             raise ValueError(

@@ -10,7 +10,7 @@ from keras_ortho.checks import check, check_count
 from keras_ortho.distribution import shared_evaluation
 from keras_ortho.keras_internals import layers_within
 from keras_ortho.layers.carried_state import CarriedState
-from keras_ortho.layers.ortho_dense import OrthoDense
+from keras_ortho.layers.dense import OrthoDense
 from keras_ortho.layers.parametrized_layer import ParametrizedLayer
 from keras_ortho.optimizers.within import optimizers_within
 from keras_ortho.training import Logs, check_batches

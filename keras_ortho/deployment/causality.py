@@ -5,7 +5,7 @@ from typing import Any
 
 from keras import layers, tree
 
-from keras_ortho.layers.parametrized_dense import ParametrizedDense
+from keras_ortho.layers.dense import ParametrizedDense
 
 # If their `axis`, where they have one, is not that of the time. Dropout and noise do
 # nothing in a call for inference.

@@ -12,7 +12,7 @@ from keras_ortho.configs import argument_names
 from keras_ortho.deployment.causality import overrides_call
 from keras_ortho.keras_internals import Functional, knowing_also, layers_within
 from keras_ortho.layers.bnp_dense import BNPDense
-from keras_ortho.layers.parametrized_dense import ParametrizedDense
+from keras_ortho.layers.dense import ParametrizedDense
 from keras_ortho.layers.parametrized_layer import ParametrizedLayer, made_within
 
 FREEZABLE = (RecurrentCell, RecurrentLayer, ParametrizedDense)

@@ -7,9 +7,10 @@ from keras import ops
 
 from keras_ortho import checks, initializers
 from keras_ortho.backend import with_gradient
+from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.replicas import sum_over_replicas
 from keras_ortho.backend.types import Tensor
-from keras_ortho.layers.parametrized_dense import DenseArguments, ParametrizedDense
+from keras_ortho.layers.dense import DenseArguments, ParametrizedDense
 
 
 def _forward(
@@ -125,11 +126,11 @@ class BNPDense(ParametrizedDense):
     def kernel_matrix(self) -> Tensor:
         """Returns the kernel, in float32 or wider."""
         checks.check_built(self)
-        return ops.cast(self.kernel, self.factorization_dtype)
+        return ops.cast(self.kernel, wide_dtype(self.variable_dtype))
 
     def _affine(self, inputs: Tensor) -> Tensor:
         """Computes `x W + b`, with a preconditioned gradient for `W` and `b`."""
-        dtype = self.factorization_dtype
-        bias = ops.cast(self.bias, dtype)
-        epsilon = ops.convert_to_tensor(self.epsilon, dtype)
-        return _dense(inputs, self.kernel_matrix(), bias, epsilon)
+        kernel = self.kernel_matrix()
+        bias = ops.cast(self.bias, kernel.dtype)
+        epsilon = ops.convert_to_tensor(self.epsilon, kernel.dtype)
+        return _dense(inputs, kernel, bias, epsilon)

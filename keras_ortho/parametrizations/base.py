@@ -125,6 +125,10 @@ class Parametrization:
     def check(self, size: int) -> None:
         """Raises a `ValueError` if no matrix of the set has the order `size`."""
 
+    def matrix_shape(self, size: int) -> tuple[int, int]:
+        """Returns the shape of the matrix, `(n, n)`."""
+        return size, size
+
     def matrix(self, *values: Tensor) -> Tensor:
         """Makes the matrix, which row vectors multiply from the left.
 
@@ -224,7 +228,7 @@ class Parametrization:
         initializers = initializers_from_matrix(
             name,
             initializer,
-            (size, size),
+            self.matrix_shape(size),
             lambda matrix: self.inverse(self._of_units(matrix, size)),
             len(variables),
             dtype,
