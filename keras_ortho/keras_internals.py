@@ -17,24 +17,6 @@ from keras.src.models import Functional
 from keras.src.trainers.compile_utils import get_loss
 from keras.src.utils.tracking import no_automatic_dependency_tracking
 
-__all__ = [
-    "AutocastScope",
-    "DropoutRNNCell",
-    "Functional",
-    "Substitution",
-    "call_is_training",
-    "current_call",
-    "get_keras_mask",
-    "get_loss",
-    "knowing_also",
-    "layers_within",
-    "no_automatic_dependency_tracking",
-    "rnn",
-    "run_through",
-    "set_aside",
-    "within_call",
-]
-
 
 def current_call(cell: Any) -> Any:
     """Returns the outermost running call of a layer or model that encloses a cell."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_fits
+from keras_ortho.checks import check, check_fits
 from keras_ortho.optimizers.groups import set_group
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 
@@ -36,13 +36,7 @@ class ParametrizedMatrix:
         parametrization.check(size)
         parts = 1 + parametrization.is_complex
         self._shape = tuple(side * parts for side in parametrization.matrix_shape(size))
-        given = parametrization.start(argument, initializer, size, self._dtype)
-        if isinstance(given, FreeVariable):
-            raise ValueError(
-                f"`{type(parametrization).__name__}.variables` must return a list. "
-                f"Received: {given}"
-            )
-        for free in given:
+        for free in parametrization.start(argument, initializer, size, self._dtype):
             weight = layer.add_weight(
                 name=prefix + free.name,
                 shape=free.shape,
@@ -64,12 +58,9 @@ class ParametrizedMatrix:
         """Computes the matrix."""
         matrix = self._parametrization.matrix(*self.values())
         name = f"{type(self._parametrization).__name__}.matrix"
-        dtype = getattr(matrix, "dtype", None)
-        if dtype is None or "complex" in str(dtype):
-            raise ValueError(
-                f"`{name}` must return a real tensor, of a complex matrix its real "
-                f"form. Received: {matrix if dtype is None else dtype}"
-            )
+        dtype = str(getattr(matrix, "dtype", "complex, or no tensor"))
+        wanted = "return a real tensor, of a complex matrix its real form"
+        check("complex" not in dtype, name, wanted, f"dtype={dtype}")
         check_fits(name, matrix, self._shape, "the units")
         return matrix
 

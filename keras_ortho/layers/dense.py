@@ -1,5 +1,6 @@
 """Dense layers whose kernel is computed from free variables."""
 
+from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
 import keras
@@ -10,19 +11,8 @@ from keras_ortho import activations, checks, configs, initializers
 from keras_ortho.backend.types import Tensor
 from keras_ortho.keras_internals import call_is_training
 from keras_ortho.parametrizations.base import FreeVariable, check_parametrization
-from keras_ortho.parametrizations.free_initializers import check_makes, independent
-from keras_ortho.parametrizations.householder import (
-    check_invertible,
-    check_pair,
-    num_reflector_entries,
-    unit_length,
-)
-from keras_ortho.parametrizations.svd import (
-    BoundedSpectrum,
-    bounded_singular_values,
-    svd_inverse,
-    svd_matrix,
-)
+from keras_ortho.parametrizations.free_initializers import check_makes
+from keras_ortho.parametrizations.svd import SVD, bounded_singular_values, svd_matrix
 from keras_ortho.parametrized import ParametrizedMatrix
 
 
@@ -311,6 +301,7 @@ class SVDDense(ParametrizedDense):
             self.kernel_initializer,
             min(self._shape),
             lambda free: None if "reflectors" in free.name else self.kernel_regularizer,
+            "kernel_",
         )
 
     def set_kernel_matrix(self, matrix: Tensor | np.ndarray) -> None:
@@ -326,34 +317,25 @@ class SVDDense(ParametrizedDense):
         self._set_matrix(matrix, self._shape)
 
 
-class _Factors(BoundedSpectrum):
+class _Factors(SVD):
     """The matrices of `SVDDense`: without a margin, all singular values are free."""
 
     def __init__(
         self, shape: tuple[int, int], reflections: Any, margin: Any, center: float
     ) -> None:
-        super().__init__(margin or 0.0, center)
+        super().__init__(reflections, margin or 0.0, center)
         self.shape = shape
-        self.reflections = check_pair(reflections, min(shape))
         self.is_free = margin is None
 
     def matrix_shape(self, size: int) -> tuple[int, int]:
         return self.shape
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
-        name, start = "singular_logits", 0.0
+        *sides, values = super().variables(size, initializer)
         if self.is_free:
-            name, start = "singular_values", self.spectral_center
-        sizes = map(num_reflector_entries, self.shape, self.reflections)
-        makes = initializer, independent(initializer)
-        left, right = map(unit_length, makes, self.shape)
-        shapes = [*((entries,) for entries in sizes), (size,)]
-        makes = [left, right, keras.initializers.Constant(start)]
-        names = ["left_reflectors", "right_reflectors", name]
-        return [
-            FreeVariable(f"kernel_{name}", shape, make, group="others")
-            for name, shape, make in zip(names, shapes, makes, strict=True)
-        ]
+            center = keras.initializers.Constant(self.spectral_center)
+            values = replace(values, name="singular_values", initializer=center)
+        return [replace(each, group="others") for each in (*sides, values)]
 
     def matrix(self, *values: Tensor) -> Tensor:
         left, right, sigma = values
@@ -362,9 +344,5 @@ class _Factors(BoundedSpectrum):
             sigma = bounded_singular_values(sigma, margin, center)
         return svd_matrix(left, right, sigma, self.shape)
 
-    def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        check_invertible(self.reflections, min(self.shape))
-        left, right, sigma = svd_inverse(matrix)
-        if not self.is_free:
-            sigma = self.singular_logits(sigma, matrix.dtype)
-        return left, right, sigma
+    def singular_logits(self, values: np.ndarray, dtype: Any) -> np.ndarray:
+        return values if self.is_free else super().singular_logits(values, dtype)

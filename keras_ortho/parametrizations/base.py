@@ -1,6 +1,7 @@
 """Base class of parametrizations: sets of matrices made from free variables."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
@@ -20,10 +21,7 @@ from keras_ortho.parametrizations.arithmetic import (
     orthogonality_error,
     real_form,
 )
-from keras_ortho.parametrizations.free_initializers import (
-    FreeInitializer,
-    initializers_from_matrix,
-)
+from keras_ortho.parametrizations.free_initializers import FreeInitializer, check_array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -223,21 +221,34 @@ class Parametrization:
         """Returns the variables, with the initializer given to a layer."""
         if initializer is None or isinstance(initializer, FreeInitializer):
             return self.variables(size, initializer)
-        # `Zeros` is replaced below, and draws no seed.
+        shape = self.matrix_shape(size)
+        if not self.is_complex:  # A complex matrix may be given in its real form.
+            check_array(name, initializer, shape)
+
+        @functools.cache  # All variables must come from the same random matrix.
+        def values() -> tuple[np.ndarray, ...]:
+            if isinstance(initializer, keras.initializers.Constant):
+                matrix = np.asarray(initializer.value)
+            else:
+                # Inverses branch on the values of the matrix, which must be concrete
+                # even if the layer is built while a function is traced.
+                with eagerly():
+                    matrix = ops.convert_to_numpy(initializer(shape, dtype=dtype))
+            try:
+                return self.inverse(self._of_units(matrix, size))
+            except ValueError as error:
+                raise ValueError(
+                    f"`{name}` returned a matrix that the layer cannot have: {error}"
+                ) from error
+
+        def make(index: int) -> Callable[..., Tensor]:
+            return lambda shape, dtype=None: ops.cast(values()[index], dtype)
+
+        # `Zeros` is replaced, and draws no seed.
         variables = self.variables(size, keras.initializers.Zeros())
-        initializers = initializers_from_matrix(
-            name,
-            initializer,
-            self.matrix_shape(size),
-            lambda matrix: self.inverse(self._of_units(matrix, size)),
-            len(variables),
-            dtype,
-            # A complex matrix may be given in its real form.
-            check_shape=not self.is_complex,
-        )
         return [
-            dataclasses.replace(variable, initializer=initializer)
-            for variable, initializer in zip(variables, initializers, strict=True)
+            dataclasses.replace(variable, initializer=make(index))
+            for index, variable in enumerate(variables)
         ]
 
     def values(self, variables: Iterable[Any], dtype: str) -> list[Tensor]:

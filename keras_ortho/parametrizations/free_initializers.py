@@ -1,8 +1,7 @@
 """Initializers of free variables, and of matrices from which these follow."""
 
-import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import keras
@@ -10,8 +9,6 @@ import numpy as np
 from keras import ops
 
 from keras_ortho import checks
-from keras_ortho.backend import eagerly
-from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.arithmetic import real_form
 
 
@@ -155,41 +152,6 @@ def independents(initializer: Any, count: int) -> list[Any]:
     while len(chain) < count:
         chain.append(independent(chain[-1]))
     return chain
-
-
-def initializers_from_matrix(
-    name: str,
-    initializer: Any,
-    shape: tuple[int, int],
-    inverse: Callable[[np.ndarray], tuple[np.ndarray, ...]],
-    count: int,
-    dtype: str,
-    check_shape: bool = True,
-) -> list[Callable[..., Tensor]]:
-    """Splits an initializer for a matrix into initializers for the free variables."""
-    if check_shape:
-        check_array(name, initializer, shape)
-
-    @functools.cache  # All variables must come from the same random matrix.
-    def values() -> tuple[np.ndarray, ...]:
-        if isinstance(initializer, keras.initializers.Constant):
-            matrix = np.asarray(initializer.value)
-        else:
-            # Inverses branch on the values of the matrix, which must be concrete even
-            # if the layer is built while a function is traced.
-            with eagerly():
-                matrix = ops.convert_to_numpy(initializer(shape, dtype=dtype))
-        try:
-            return inverse(matrix)
-        except ValueError as error:
-            raise ValueError(
-                f"`{name}` returned a matrix that the layer cannot have: {error}"
-            ) from error
-
-    return [
-        lambda shape, dtype=None, index=index: ops.cast(values()[index], dtype)
-        for index in range(count)
-    ]
 
 
 def check_array(argument: str, initializer: Any, shape: tuple[int, ...]) -> None:

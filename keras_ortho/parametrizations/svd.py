@@ -232,15 +232,13 @@ class SVD(BoundedSpectrum):
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
         """Lists the reflectors of `L` and `R` and the logits of the singular values."""
-        make = initializer or UniformReflectors()
-        left, right = (
-            (num_reflector_entries(size, number),)
-            for number in check_pair(self.reflections, size)
-        )
-        second = unit_length(independent(make), size)
+        shape, make = self.matrix_shape(size), initializer or UniformReflectors()
+        makes = map(unit_length, (make, independent(make)), shape)
+        sizes = map(num_reflector_entries, shape, check_pair(self.reflections, size))
+        names = "left_reflectors", "right_reflectors"
+        rows = zip(names, sizes, makes, strict=True)
         return [
-            FreeVariable("left_reflectors", left, unit_length(make, size)),
-            FreeVariable("right_reflectors", right, second),
+            *(FreeVariable(name, (count,), make) for name, count, make in rows),
             FreeVariable("singular_logits", (size,), keras.initializers.Zeros()),
         ]
 
@@ -256,8 +254,8 @@ class SVD(BoundedSpectrum):
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         """Finds the reflectors and logits, if each factor has `n` reflectors."""
         matrix = np.asarray(matrix)
-        check_invertible(check_pair(self.reflections, len(matrix)), len(matrix))
         left, right, values = svd_inverse(matrix)
+        check_invertible(check_pair(self.reflections, len(values)), len(values))
         return left, right, self.singular_logits(values, matrix.dtype)
 
 

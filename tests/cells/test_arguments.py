@@ -92,8 +92,7 @@ class Wrong(Parametrization):
         self.factor, self.name, self.made = scale, name, made
 
     def variables(self, size, initializer=None):
-        variable = FreeVariable(self.name, (size, size), "zeros")
-        return [variable] if self.name else variable
+        return [FreeVariable(self.name, (size, size), "zeros")]
 
     def matrix(self, entries):
         return entries if self.made is None else self.made
@@ -169,7 +168,6 @@ BUILDS = [
         "`Wrong.variables` .*Received: kernel$",
     ),
     (ko.OrthoRNN, (4, Wrong(name="units")), {}, "`Wrong.variables` .*Received: units$"),
-    (ko.OrthoRNN, (4, Wrong(name="")), {}, "`Wrong.variables` .*Received: Free"),
     (ko.OrthoRNN, (4, Householder(5)), {}, "`reflections` .*Received"),
 ]
 # Calls, and what the errors say.
