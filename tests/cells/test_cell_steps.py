@@ -7,13 +7,11 @@ from keras import ops
 
 import keras_ortho as ko
 from keras_ortho.activations import complex_modrelu, modrelu, smoothed_modrelu
-from keras_ortho.optimizers import group_of, paper_optimizer
+from keras_ortho.optimizers import group_of
 from keras_ortho.parametrizations import (
     EigenvalueNormalized,
     FactorizedCayley,
-    FreeVariable,
     FullUnitary,
-    Parametrization,
     ScaledCayleyUnitary,
 )
 from tests.cells.building import built, weights_of
@@ -151,29 +149,6 @@ def test_half_gradient_is_that_of_the_upper_rows():
     assert np.abs(lower).max() > 1e-3
 
 
-@pytest.mark.skipif(BACKEND != "jax", reason="TensorFlow has none in training")
-@pytest.mark.parametrize("cls", [ko.ScuRNN, ko.EURNN])
-def test_second_derivatives_where_units_are_zero(cls):
-    import jax
-
-    bias, x = keras.initializers.Constant(-0.5), X.astype("float64")
-    layer = cls(4, bias_initializer=bias, dtype="float64")
-    stock = keras.layers.RNN(layer.cell, dtype="float64")
-
-    def penalty(apply):
-        def squares(x):
-            return ops.sum(apply(x) ** 2)
-
-        return jax.grad(lambda x: ops.sum(jax.grad(squares)(x) ** 2))(x)
-
-    assert np.any(np.asarray(layer(x)) == 0)
-    found = penalty(lambda x: layer(x, training=True))
-    expected = np.asarray(penalty(stock))
-    np.testing.assert_allclose(
-        found, expected, atol=1e4 * EPS64 * np.abs(expected).max()
-    )
-
-
 @pytest.mark.parametrize("zero_output_for_mask", [False, True])
 def test_real_output_in_keras_loop(zero_output_for_mask):
     """With a mask, and an activation of which the derivative is not known."""
@@ -230,20 +205,6 @@ def test_a_method_of_a_users_own_is_called(name):
     assert calls
 
 
-@pytest.mark.parametrize("activation", ["modrelu", "elu"])
-def test_masks_of_numbers(activation):
-    """What is not zero counts, in the gradient, too, and in Keras's loop."""
-    mask = RANDOM.random((3, 5)) < 0.7
-    layer = built(ko.ScoRNN, 16, activation=activation)
-    (value, expected), (other, found) = (
-        weight_gradients(layer, ops.sum, X, mask=given, training=True)
-        for given in (mask, -0.5 * mask.astype("float32"))
-    )
-    np.testing.assert_allclose(other, value, rtol=1e-6)
-    for name, gradient in expected.items():
-        np.testing.assert_allclose(found[name], gradient, rtol=1e-5, atol=1e-6)
-
-
 @pytest.mark.parametrize(
     ("layer", "units", "parametrization"),
     [
@@ -285,29 +246,3 @@ def test_an_open_reset_gate_learns_in_low_precision(stock):
     # Five steps round to eight bits: a hundred roundings would be 0.4 of it.
     error = np.linalg.norm(rounded.astype("float64") - exact)
     assert error < 0.4 * np.linalg.norm(exact)
-
-
-@keras.saving.register_keras_serializable(package="tests")
-class Rotation(Parametrization):
-    """The plane's, by an angle: a parametrization of one's own."""
-
-    def variables(self, size, initializer=None):
-        return [FreeVariable("angle", (), initializer or keras.initializers.Ones())]
-
-    def matrix(self, *values):
-        (angle,) = values
-        cosine, sine = ops.cos(angle), ops.sin(angle)
-        return ops.stack([ops.stack([cosine, sine]), ops.stack([-sine, cosine])])
-
-
-def test_a_parametrization_of_ones_own(tmp_path):
-    layer = ko.OrthoRNN(2, Rotation(), return_sequences=True, activation="linear")
-    model = keras.Sequential([keras.Input((None, 3)), layer])
-    model.compile(paper_optimizer(), "mse")
-    model.fit(X, X[:, :, :2], epochs=2, verbose=0)
-    angle = float(layer.cell.angle)
-    assert angle != 1.0
-    cosine, sine = np.cos(angle), np.sin(angle)
-    expected = [[cosine, sine], [-sine, cosine]]
-    np.testing.assert_allclose(layer.recurrent_matrix(), expected, atol=1e-6)
-    reloaded(model, tmp_path, X)

@@ -7,7 +7,7 @@ import scipy.linalg
 from keras import ops
 
 import keras_ortho
-from keras_ortho import OrthoRNNCell, ScoRNN, ScuRNN
+from keras_ortho import ScoRNN, ScuRNN
 from keras_ortho import parametrizations as sets
 from keras_ortho.initializers import UnitaryComposition
 from keras_ortho.parametrizations import orthogonality_error, random_orthogonal
@@ -64,24 +64,6 @@ def test_frozen():
     assert tuple(kernel.shape) == (2, 4, 4)
     atol = 1e3 * EPS32 * np.abs(expected).max()
     np.testing.assert_allclose(frozen(x), expected, atol=atol)
-
-
-class Doubled(OrthoRNNCell):
-    """A step of one's own, that knows of no heads."""
-
-    def step(self, inputs, state, recurrent_kernel):
-        return self.activate(
-            ops.matmul(inputs, self.kernel) + 2 * ops.matmul(state, recurrent_kernel)
-        )
-
-
-def test_a_step_of_ones_own_takes_the_whole_matrix():
-    cell = Doubled(6, sets.Heads(sets.Householder(2), 2), activation="linear")
-    x = np.ones((2, 2, 4), "float32")
-    found = keras.layers.RNN(cell)(x)
-    first = x[:, 0] @ ops.convert_to_numpy(cell.kernel)
-    matrix = ops.convert_to_numpy(cell.recurrent_matrix())
-    np.testing.assert_allclose(found, first + 2 * first @ matrix, atol=100 * EPS32)
 
 
 @each_class

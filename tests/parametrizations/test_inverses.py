@@ -5,7 +5,6 @@ import pytest
 from scipy.linalg import block_diag
 
 from keras_ortho import parametrizations as sets
-from keras_ortho.parametrizations.householder import frame_reflectors
 from tests import reference
 from tests.parametrizations.definitions import TABLE
 from tests.reference import random_orthogonal, random_unitary
@@ -105,13 +104,6 @@ def test_reflectors_have_unit_length():
         rows = np.zeros((6, 6))
         rows[np.triu_indices(6)] = sets.householder_inverse(matrix)
         np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=10 * EPS)
-
-
-@pytest.mark.parametrize(("n", "p"), [(2, 1), (7, 3), (50, 49)])
-def test_reflectors_of_a_frame(n, p):
-    frame = random_orthogonal(n, 0)[:, :p]
-    found = reference.householder(frame_reflectors(frame), n)
-    np.testing.assert_allclose(found[:, :p], frame, atol=10 * n * EPS)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (7, 7), (1, 5), (5, 1), (40, 60)])
