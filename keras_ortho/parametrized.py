@@ -14,11 +14,7 @@ from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 
 
 class ParametrizedMatrix:
-    """A square matrix of a layer, and `variables`, the weights that make it.
-
-    Creating an instance adds the weights to the layer. The matrix has their dtype, and
-    at least float32, regardless of the compute dtype of the layer.
-    """
+    """A matrix of a layer, in at least float32, and the weights that it adds for it."""
 
     def __init__(
         self,

@@ -162,10 +162,7 @@ def _is_simple(cell: RecurrentCell) -> bool:
 
 
 def _copy_weights(old: Any, new: Any, made: dict[int, Any]) -> None:
-    """Copies the state of a layer, without that of the layers within it, as saving.
-
-    `made` are the values of parametrized weights by their identities.
-    """
+    """Copies the state of a layer, without that of the layers within it, as saving."""
     values = {each.name: made.get(id(each), each) for each in old.weights}
     if isinstance(old, RecurrentCell):
         values["recurrent_kernel"] = old.step_kernel()

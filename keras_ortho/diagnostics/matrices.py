@@ -40,10 +40,7 @@ def recurrent_matrices(model: keras.layers.Layer) -> dict[str, np.ndarray]:
 
 
 def manifold_parts(model: keras.layers.Layer) -> dict[str, np.ndarray]:
-    """Returns the parts of the recurrent matrices kept orthogonal or unitary.
-
-    They are followed by the matrices of other layers that `parametrize` made.
-    """
+    """Returns what is kept orthogonal or unitary, also of layers of `parametrize`."""
     made = made_within(model)
 
     def parts(cell: Any) -> dict[str, Any]:
@@ -114,8 +111,8 @@ def manifold_distances(model: keras.layers.Layer) -> dict[str, float]:
         model: As for `recurrent_matrices`.
 
     Returns:
-        Dictionary with the keys of `recurrent_matrices`, followed by the name of the
-            part if there is one, as in `"svdrnn/left"`.
+        Dictionary with the keys of `recurrent_matrices`, or those of parts, as
+        `"svdrnn/left"`.
 
     Example:
     >>> manifold_distances(model)

@@ -32,11 +32,7 @@ class DenseArguments(TypedDict, total=False):
 
 
 class ParametrizedDense(keras.layers.Layer):
-    """Base class of layers `activation(x W + b)` that compute `W` from variables.
-
-    A subclass stores each of its arguments as an attribute, and implements
-    `build_kernel`.
-    """
+    """Base class of layers `activation(x W + b)` that compute `W` from variables."""
 
     def __init__(
         self,

@@ -137,7 +137,5 @@ class TrainedInitialState(keras.layers.Wrapper):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments that recreate the layer."""
-        return {
-            **super().get_config(),
-            "initializer": keras.initializers.serialize(self.initializer),
-        }
+        initializer = keras.initializers.serialize(self.initializer)
+        return super().get_config() | {"initializer": initializer}
