@@ -152,8 +152,9 @@ class Parametrization:
             ValueError: If the matrix is not in the set, or the map has no inverse.
         """
         raise ValueError(
-            f"`{type(self).__name__}` cannot be set to a matrix: its map has no "
-            f"inverse. Received: matrix of shape {tuple(np.shape(matrix))}"
+            f"`{type(self).__name__}` cannot be set to a matrix, or start from that of "
+            "a layer that is built: it has no method `inverse`. "
+            f"Received: matrix of shape {tuple(np.shape(matrix))}"
         )
 
     def parts(self, *values: Tensor) -> dict[str, Tensor]:
