@@ -22,15 +22,15 @@ some of the runs. `--jobs` executes several at once, each with its share of the 
 import argparse
 import shutil
 from pathlib import Path
+from typing import Any
 
 from experiments.catalog import SETS, Run, select
 from experiments.engine import RunScript, run_all
 from experiments.errors import plain_errors
 from experiments.options import SCHEDULER
-from experiments.records import add_record, as_kept, read_record, read_records
+from experiments.records import add_record, brief, read_record, read_records
 from experiments.report import write_report
 from keras_ortho.files import replacing
-from keras_ortho.locks import locked
 
 HERE = Path(__file__).resolve().parent
 
@@ -60,17 +60,12 @@ def main() -> None:
     def make(run_script: RunScript, name: str) -> None:
         """Executes a run, and puts its results in place, the record last."""
         run, folder = left[name], places[name]
-        # Of two commands that reach the same run, one skips it.
-        with locked(results, f".{name}.lock"):
-            if is_done(run, options):
-                return
-            script = str(HERE / f"{run.script}.py")
-            run_script([script, *run.options(folder, options.data_dir)], folder)
-            for file, result in run.files.items():
-                with replacing(results / result) as aside:
-                    shutil.copyfile(folder / file, aside)
-            made = read_record(folder / run.record)
-            add_record(results / run.records, name, made)
+        script = str(HERE / f"{run.script}.py")
+        run_script([script, *run.options(folder, options.data_dir)], folder)
+        for file, result in run.files.items():
+            with replacing(results / result) as aside:
+                shutil.copyfile(folder / file, aside)
+        add_record(results / run.records, name, made_by(run, folder))
 
     failed = []
     for name, wrong in run_all(make, places, options.jobs, options.scheduler):
@@ -90,8 +85,14 @@ def is_done(run: Run, options: argparse.Namespace) -> bool:
     record = read_records(path).get(run.name)
     if record is None or not options.fresh:
         return record is not None
-    made = options.work / run.name / run.record
-    return made.exists() and as_kept(path, read_record(made)) == record
+    folder = options.work / run.name
+    return (folder / run.record).exists() and made_by(run, folder) == record
+
+
+def made_by(run: Run, folder: Path) -> dict[str, Any]:
+    """Reads the record of a run as the results have it."""
+    record = read_record(folder / run.record)
+    return brief(record) if run.brief else record
 
 
 def parse() -> argparse.Namespace:

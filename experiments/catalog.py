@@ -19,15 +19,16 @@ SETS = ("quick", "standard", "full")
 class Run:
     """A run of one of the examples.
 
-    `records` is the file among the results that holds its record, `record` the
-    example's name of it; `files` are its other result files, by their names there.
-    `data` is the subfolder of all data that it needs, or empty.
+    `records` is the file among the results that holds its record, perhaps in brief,
+    `record` the example's name of it; `files` are its other result files, by their
+    names there. `data` is the subfolder of all data that it needs, or empty.
     """
 
     name: str
     arguments: list[str]
     script: str
     records: str
+    brief: bool
     data: str
     data_option: str
     record: str
@@ -75,8 +76,8 @@ class Section:
 
     @property
     def records(self) -> str:
-        """Name of the file with all its records; a CSV file has no curves."""
-        return f"{self.name}.{'csv' if self.data_sets else 'json'}"
+        """Name of the file with all its records."""
+        return f"{self.name}.json"
 
     def run_names(self, row: str) -> list[str]:
         """Lists the names of the runs of a key of `models`, one per seed."""
@@ -102,6 +103,7 @@ class Section:
         shared: dict[str, Any] = {
             "script": self.example,
             "records": self.records,
+            "brief": bool(self.data_sets),
             "record": self.record,
             "data": self.data,
             "data_option": self.data_option,
@@ -160,7 +162,7 @@ def _of_papers(examples: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
     return sections.values()
 
 
-SECTIONS = SECTIONS = tuple(_read())
+SECTIONS = tuple(_read())
 
 
 def select(chosen: str, prefixes: Sequence[str] | None = None) -> list[Run]:

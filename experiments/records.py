@@ -1,6 +1,5 @@
 """Records of runs: their settings, environment and results."""
 
-import csv
 import hashlib
 import json
 import math
@@ -27,9 +26,8 @@ from keras_ortho.version import __version__
 Records = Sequence[Mapping[str, Any]]
 # Entries of a record that say how it was made.
 MADE = ("commit", "keras", "backend", "backend_version", "python", "cores")
-# Entries of a record that a CSV file leaves out, and settings that it keeps.
+# Entries that are left out of records of very many runs.
 CURVES = ("curves", "best_validation", "best_test", "last", "controls")
-BRIEF = ("task", "seed", "model", "units", "batch_size", "steps", "name")
 
 
 def digest(arrays: Iterable[Any]) -> str:
@@ -129,21 +127,16 @@ def read_record(path: Path, names: Iterable[str] = ()) -> dict[str, Any]:
     return read_json(path, ["settings", *MADE, *names])
 
 
-def as_kept(path: Path, record: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what a file of records keeps of one: in a CSV file not its curves."""
-    if path.suffix != ".csv":
-        return dict(record)
+def brief(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a record without its curves, with its last update alone."""
     kept = {name: value for name, value in record.items() if name not in CURVES}
-    settings = {k: v for k, v in record["settings"].items() if k in BRIEF}
-    return kept | {"settings": settings, "updates": record["updates"][-1:]}
+    return kept | {"updates": record["updates"][-1:]}
 
 
 def read_records(path: Path, names: Iterable[str] = ()) -> dict[str, dict[str, Any]]:
     """Reads a file of records by the names of their runs; none without a file."""
     if not path.exists():
         return {}
-    if path.suffix == ".csv":
-        return _rows(path)
     with naming(path):
         found = json.loads(path.read_text("utf-8"))
         for record in found.values():
@@ -152,54 +145,13 @@ def read_records(path: Path, names: Iterable[str] = ()) -> dict[str, dict[str, A
         return found
 
 
-def _rows(path: Path) -> dict[str, dict[str, Any]]:
-    """Reads a CSV file, whose titles are the names within a record, with dots."""
-    found: dict[str, dict[str, Any]] = {}
-    with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            record = found[row.pop("run", "")] = {}
-            for title, text in row.items():
-                if not title or text is None:
-                    raise ValueError(f"{path} is damaged: a row of another length")
-                outer, _, name = title.rpartition(".")
-                part = record.setdefault(outer, {}) if outer else record
-                part[name] = _value(text)
-    return found
-
-
 def add_record(path: Path, run: str, record: Mapping[str, Any]) -> None:
     """Adds the record of a run to a file of records, or replaces it there."""
     with locked(path.parent, f".{path.name}.lock", wait=True):
-        records = read_records(path) | {run: as_kept(path, record)}
-        with replacing(path) as new, new.open("w", encoding="utf-8", newline="") as to:
-            if path.suffix == ".json":
-                lines = (f'"{name}": {json.dumps(of)}' for name, of in records.items())
-                to.write("{" + ",\n".join(lines) + "}\n")
-                return
-            rows = [{"run": name, **_flat(of)} for name, of in records.items()]
-            titles = dict.fromkeys(title for row in rows for title in row)
-            writer = csv.DictWriter(to, titles, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
-
-
-def _flat(record: Mapping[str, Any], outer: str = "") -> dict[str, str]:
-    flat: dict[str, str] = {}
-    for name, value in record.items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{outer}{name}.")
-        else:
-            # A text that reads like a number, as a commit may, is kept in quotes.
-            plain = isinstance(value, str) and _value(value) == value
-            flat[f"{outer}{name}"] = value if plain else json.dumps(value)
-    return flat
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+        records = read_records(path) | {run: record}
+        lines = (f'"{name}": {json.dumps(of)}' for name, of in records.items())
+        with replacing(path) as aside:
+            aside.write_text("{" + ",\n".join(lines) + "}\n", "utf-8")
 
 
 def draw(
