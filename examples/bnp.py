@@ -21,7 +21,7 @@ from operator import itemgetter
 import keras
 
 from experiments import smoke
-from experiments.errors import plain_errors
+from experiments.engine import plain_errors
 from experiments.options import Settings, comparison_parser, read_comparison
 from experiments.records import run_record
 from experiments.runs import SCORES, draw_rivals, fit_rival

@@ -21,7 +21,7 @@ downloads MNIST.
 import keras
 
 from experiments import smoke
-from experiments.errors import plain_errors
+from experiments.engine import plain_errors
 from experiments.layers import trained_parameters
 from experiments.options import Settings, comparison_parser, read_comparison
 from experiments.records import run_record

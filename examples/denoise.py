@@ -22,7 +22,6 @@ command is run again, it resumes; models and seeds can be added.
 """
 
 import argparse
-import csv
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -35,7 +34,7 @@ from keras import ops
 
 from experiments import speech
 from experiments.denoising import Denoiser, score, show, tables
-from experiments.errors import plain_errors
+from experiments.engine import plain_errors
 from experiments.layers import title_of, trained_parameters
 from experiments.optimizers import make_optimizer
 from experiments.options import Settings, check_values, settle
@@ -43,7 +42,7 @@ from experiments.records import check_record, digest, run_record
 from experiments.smoke import synthesize
 from keras_ortho import audio
 from keras_ortho.diagnostics import plot_curves
-from keras_ortho.files import replacing, write_json
+from keras_ortho.files import replacing, write_csv, write_json
 from keras_ortho.layers import STFT, InverseSTFT
 from keras_ortho.losses import NegativeSISDR
 from keras_ortho.metrics import SpeechScores
@@ -152,16 +151,13 @@ def main() -> None:
         "mixtures": len(test),
     }
     write_json(out / RESULTS, record | {"models": models})
-    with (
-        replacing(out / SCORES) as aside,
-        aside.open("w", encoding="utf-8", newline="") as file,
-    ):
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(
+    write_csv(
+        out / SCORES,
+        (
             {k: f"{v:.5g}" if isinstance(v, float) else v for k, v in each.items()}
             for each in rows
-        )
+        ),
+    )
     text = tables(rows)
     with replacing(out / TABLE) as aside:
         aside.write_text(text, "utf-8")

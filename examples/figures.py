@@ -21,7 +21,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from experiments.errors import plain_errors
+from experiments.engine import plain_errors
 from experiments.layers import make_layer, title_of
 from experiments.optimizers import make_optimizer
 from experiments.options import check_values, new_parser
@@ -74,7 +74,7 @@ def draw_gradient_norms(path: Path, options: argparse.Namespace) -> dict:
         model = keras.Sequential(
             [keras.Input((length, 2)), layer, keras.layers.Dense(1)]
         )
-        model.compile(make_optimizer(preset.rates), "mse")
+        model.compile(make_optimizer(preset.rates, updates), "mse")
         norms[f"{title}, start"] = gradient_norms(model, x, y).tolist()
         model.fit(task.train, shuffle=False, verbose=2)
         norms[f"{title}, {updates} updates"] = gradient_norms(model, x, y).tolist()
@@ -89,7 +89,7 @@ def draw_heat_maps(path: Path, options: argparse.Namespace) -> dict:
     layer = ENRNN(24, 16, negative_ones=0.3)
     model = keras.Sequential([keras.Input((50, 2)), layer, keras.layers.Dense(1)])
     rates = {"others": "rmsprop 1e-3", "recurrent": "rmsprop 1e-4"}
-    model.compile(make_optimizer(rates), "mse")
+    model.compile(make_optimizer(rates, size // 50), "mse")
     model.fit(task.train, epochs=epochs, shuffle=False, verbose=2)
     x, _ = next(iter(task.test))
     parts = {"short-term units": slice(24, None), "long-term units": slice(0, 24)}

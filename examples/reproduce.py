@@ -25,8 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.catalog import SETS, Run, select
-from experiments.engine import RunScript, run_all
-from experiments.errors import plain_errors
+from experiments.engine import RunScript, plain_errors, run_all
 from experiments.options import SCHEDULER
 from experiments.records import add_record, brief, read_record, read_records
 from experiments.report import write_report

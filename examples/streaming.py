@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.errors import plain_errors
+from experiments.engine import plain_errors
 from keras_ortho import audio
 from keras_ortho.audio import FRAME_LENGTH, HOP_LENGTH, SAMPLE_RATE
 from keras_ortho.extras import require

@@ -27,7 +27,7 @@ import keras
 import numpy as np
 
 from experiments import linear_prediction, presets, smoke, speech
-from experiments.errors import plain_errors
+from experiments.engine import plain_errors
 from experiments.layers import title_of, trained_parameters
 from experiments.optimizers import make_optimizer
 from experiments.options import Settings, check_values, read_units, settle

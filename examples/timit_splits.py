@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from experiments.comparison import spread
-from experiments.errors import plain_errors, run_python
+from experiments.engine import plain_errors, run_python
 from experiments.options import check_values
 from experiments.records import check_record, read_record, run_record
 from experiments.speech import LINEAR_2, mean_table

@@ -12,8 +12,7 @@ from typing import Any
 import keras
 
 from experiments.comparison import write_comparison
-from experiments.engine import RunScript, run_all
-from experiments.errors import plain_errors
+from experiments.engine import RunScript, plain_errors, run_all
 from experiments.options import Settings, read_task
 from experiments.records import read_record
 from experiments.runs import RECORD, UNRECORDED

@@ -1,4 +1,4 @@
-"""Executes many runs at once, each in its own process, here or on a cluster."""
+"""Runs in their own processes, many at once, here or on a cluster; how they end."""
 
 import contextlib
 import functools
@@ -39,6 +39,25 @@ def run_program(
 def resuming(arguments: Sequence[str], folder: Path) -> list[str]:
     """Adds the option that resumes a run, if it was started before."""
     return [*arguments, *["--resume"] * (folder / "run" / "settings.json").exists()]
+
+
+@contextlib.contextmanager
+def plain_errors() -> Iterator[None]:
+    """Ends the command with a one-line message if its options or data are wrong."""
+    try:
+        yield
+    except (ValueError, OSError, ImportError) as error:
+        print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
+        raise SystemExit(2) from error
+    except KeyboardInterrupt as error:
+        print(f"\n{Path(sys.argv[0]).name}: interrupted", file=sys.stderr)
+        raise SystemExit(130) from error
+
+
+def run_python(arguments: Sequence[str]) -> None:
+    """Runs Python in a process that also ends if this one is killed."""
+    if status := wait_for(arguments):
+        raise SystemExit(status)
 
 
 def wait_for(arguments: Sequence[str], **own: Any) -> int:
@@ -107,8 +126,9 @@ def _result(
 ) -> tuple[str, str | None]:
     try:
         function(run, name)
-    except (OSError, ValueError) as error:
-        return name, str(error)
+    # No failure of a run, or of its worker, may stop the others.
+    except Exception as error:
+        return name, str(error) or type(error).__name__
     return name, None
 
 
@@ -125,12 +145,6 @@ def _run_on(
     given = arguments, folder, os.getcwd(), environment
     if client is None:
         run_program(*given)
-        return
-    try:
+    else:
         # Not pure, or a run that was once canceled would stay so.
         client.submit(run_program, *given, pure=False).result()
-    except OSError:
-        raise
-    # No failure of a run on its worker may stop the others.
-    except Exception as error:
-        raise ChildProcessError(f"{type(error).__name__}: {error}") from error

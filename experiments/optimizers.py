@@ -33,54 +33,42 @@ WORDS: dict[str, list[str]] = {
     "clip": ["clipvalue"],
     "clipnorm": ["global_clipnorm"],
     "betas": ["beta_1", "beta_2"],
-    "decay": ["factor"],
-    "plateau": ["factor"],
+    "decay": ["decay"],
+    "plateau": ["plateau"],
 }
 
 
-def parse(rule: str, updates: int | None = None) -> keras.optimizers.Optimizer:
+def parse(rule: str, updates: int) -> keras.optimizers.Optimizer:
     """Makes an optimizer from its rule; `updates` are those of a pass."""
     try:
         kind, rate, *words = rule.split()
         learning_rate: Any = _number("rate", rate)
-        options: dict[str, list[float]] = {}
+        make = KINDS[kind]
+        options: dict[str, float] = {}
         while words:
             word, *words = words
             texts, words = words[: len(WORDS[word])], words[len(WORDS[word]) :]
-            if word in options or len(texts) < len(WORDS[word]):
-                raise ValueError
-            options[word] = [_number(word, text) for text in texts]
-        unknown = "betas" in options and kind != "adam"
-        if unknown or {"decay", "plateau"} <= options.keys():
-            raise ValueError
-        make = KINDS[kind]
-    except (KeyError, ValueError):
+            numbers = [_number(word, text) for text in texts]
+            options |= zip(WORDS[word], numbers, strict=True)
+        decay, plateau = options.pop("decay", None), options.pop("plateau", None)
+        if decay:
+            learning_rate = keras.optimizers.schedules.ExponentialDecay(
+                learning_rate, updates, decay, staircase=True
+            )
+        optimizer = make(learning_rate, **options)
+    except (KeyError, ValueError, TypeError):
         raise ValueError(
             f"`rule` must be one of {list(KINDS)}, a positive rate, and perhaps some "
             "of 'clip 1', 'clipnorm 1', 'betas 0.9 0.999' of adam, 'decay 0.99' or "
             "'plateau 0.5', with numbers in their ranges. "
             f"Received: {rule!r}"
         ) from None
-    if "decay" in options:
-        if updates is None:
-            raise ValueError(
-                "`updates` must be known where the rate is decayed. "
-                f"Received: updates=None and rule={rule!r}"
-            )
-        learning_rate = keras.optimizers.schedules.ExponentialDecay(
-            learning_rate, updates, *options.pop("decay"), staircase=True
-        )
-    plateau = options.pop("plateau", None)
-    arguments: dict[str, Any] = {}
-    for word, numbers in options.items():
-        arguments |= zip(WORDS[word], numbers, strict=True)
-    optimizer = make(learning_rate, **arguments)
     if plateau:
         # A variable of the optimizer, so that a resumed run has it.
         best = optimizer.add_variable(
             (), initializer=keras.initializers.Constant(math.inf), name="best"
         )
-        optimizer.plateau = best, *plateau
+        optimizer.plateau = best, plateau
     return optimizer
 
 
@@ -136,7 +124,7 @@ class OptimizerParts(OptimizerGroups):
 
 
 def make_optimizer(
-    rules: Mapping[str, str], updates: int | None = None
+    rules: Mapping[str, str], updates: int
 ) -> keras.optimizers.Optimizer:
     """Makes the optimizer of a run."""
     others = parse(rules["others"], updates)

@@ -3,24 +3,14 @@
 Each function returns the settings that load its data, which it writes to a folder.
 """
 
-import gzip
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from experiments.errors import run_python
-
-CLASSES = 10
-
-
-def _lit(size: int, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    labels = (np.arange(size) % CLASSES).astype("uint8")
-    images = np.zeros((size, *shape), "uint8")
-    for image, label in zip(images, labels, strict=True):
-        image[: 2 * label + 2] = 200
-    return images, labels
+from experiments.engine import run_python
 
 
 def sequences(length: int, folder: Path) -> dict[str, Any]:
@@ -34,27 +24,22 @@ def sums(folder: Path) -> dict[str, Any]:
     return {"digits": 1, "train_size": 40, "valid_size": 7, "test_size": 7}
 
 
-def mnist(folder: Path) -> dict[str, Any]:
-    """Writes images as MNIST's files; the number of lit rows tells the class."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, size in (("train", 120), ("t10k", 20)):
-        images, labels = _lit(size, (28, 28))
-        for array, kind in ((images, "images-idx3"), (labels, "labels-idx1")):
-            magic = 0x0800 + array.ndim
-            header = np.array([magic, *array.shape], ">u4").tobytes()
-            path = folder / f"{name}-{kind}-ubyte.gz"
-            path.write_bytes(gzip.compress(header + array.tobytes()))
-    return {"data_dir": folder, "valid_size": 20}
-
-
-def cifar10(folder: Path) -> dict[str, Any]:
-    """Writes images as CIFAR-10 in one file; the number of lit rows tells the class."""
+def images(name: str, shape: tuple[int, ...], folder: Path) -> dict[str, Any]:
+    """Writes images as Keras does; the number of lit rows tells the class."""
     folder.mkdir(parents=True, exist_ok=True)
     arrays: dict[str, Any] = {}
     for part, size in (("train", 120), ("test", 20)):
-        arrays[f"x_{part}"], arrays[f"y_{part}"] = _lit(size, (32, 32, 3))
-    np.savez_compressed(folder / "cifar10.npz", **arrays)
-    return {"data_dir": folder / "cifar10.npz", "valid_size": 20}
+        labels = (np.arange(size) % 10).astype("uint8")
+        lit = np.arange(shape[0]) < 2 * labels[:, None] + 2
+        x = np.zeros((size, *shape), "uint8")
+        x[lit] = 200
+        arrays |= {f"x_{part}": x, f"y_{part}": labels}
+    np.savez_compressed(folder / f"{name}.npz", **arrays)
+    return {"data_dir": folder, "valid_size": 20}
+
+
+mnist = functools.partial(images, "mnist", (28, 28))
+cifar10 = functools.partial(images, "cifar10", (32, 32, 3))
 
 
 def ucr(folder: Path) -> dict[str, Any]:

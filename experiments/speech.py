@@ -12,10 +12,9 @@ import numpy as np
 
 from experiments import layers
 from experiments.comparison import spread
-from experiments.layers import Units, make_layer
+from experiments.layers import Units, is_own, make_layer
 from experiments.linear_prediction import LinearPrediction
 from experiments.options import new_parser, read_model
-from experiments.own_layers import is_own
 from experiments.presets import Preset
 from keras_ortho import audio, metrics
 from keras_ortho.audio import NUM_BINS

@@ -17,7 +17,7 @@ def test_each_part_has_its_own():
     model = keras.Sequential(
         [keras.Input((4, 2)), ScuRNN(3, return_sequences=True), FullURNN(3)]
     )
-    optimizer = make_optimizer(rules)
+    optimizer = make_optimizer(rules, 1)
     optimizer.build(model.trainable_variables)
     found = {
         variable.path.rpartition("/")[2]: type(each).__name__
@@ -57,22 +57,19 @@ def test_the_parts_of_a_layer_are_those_of_its_variables(model, parts):
 def test_a_network_loads_with_the_package_alone():
     """Its optimizers are of the package, unless the phases have one."""
     rules = {"others": "adam 1e-3", "recurrent": "rmsprop 1e-4"}
-    config = keras.optimizers.serialize(make_optimizer(rules))
+    config = keras.optimizers.serialize(make_optimizer(rules, 1))
     assert config["config"]["optimizer_map"]["class_name"] == "OptimizerGroups"
 
 
 def test_reads_a_rule():
-    optimizer = parse("rmsprop 1e-3 clip 2")
+    optimizer = parse("rmsprop 1e-3 clip 2", 1)
     assert float(optimizer.learning_rate) == pytest.approx(1e-3)
     assert optimizer.clipvalue == 2
-    assert isinstance(make_optimizer({"others": "sgd 0.1"}), keras.optimizers.SGD)
-    assert parse("stiefel-rms 1e-4").rms_scaling
-    assert not parse("stiefel 1e-4").rms_scaling
-
-
-def test_reads_what_follows_the_rate():
-    adam = parse("adam 2e-3 betas 0 0.9 clip 1")
+    adam = parse("adam 2e-3 betas 0 0.9 clip 1", 1)
     assert (adam.beta_1, adam.beta_2, adam.clipvalue) == (0, 0.9, 1)
+    assert isinstance(make_optimizer({"others": "sgd 0.1"}, 1), keras.optimizers.SGD)
+    assert parse("stiefel-rms 1e-4", 1).rms_scaling
+    assert not parse("stiefel 1e-4", 1).rms_scaling
 
 
 def test_a_rate_that_decays_does_so_after_each_pass():
@@ -85,8 +82,6 @@ def test_a_rate_that_decays_does_so_after_each_pass():
         optimizer.apply([keras.ops.ones(())])
     expected = [0.5] * 3 + [0.45] * 3 + [0.405]
     np.testing.assert_allclose(rates, expected, rtol=1e-6)
-    with pytest.raises(ValueError, match="`updates` must be known.*decay 0.9"):
-        parse("sgd 0.5 decay 0.9")
 
 
 @pytest.mark.backends
@@ -98,7 +93,7 @@ def test_a_rate_falls_where_validation_does_not_improve(scaled, tmp_path):
 
     def rates(epochs, first=0, weights=None):
         model = keras.Sequential([keras.Input((4, 2)), ScuRNN(3)])
-        optimizer = make_optimizer(rules)
+        optimizer = make_optimizer(rules, 1)
         # In half precision one that scales the loss is around it.
         outer = keras.optimizers.LossScaleOptimizer(optimizer) if scaled else optimizer
         model.compile(outer, "mse")
@@ -140,11 +135,9 @@ def test_a_rate_falls_where_validation_does_not_improve(scaled, tmp_path):
         "adam 1 momentum 0.9",
         "sgd 1 decay 0",
         "sgd 1 plateau -1",
-        "sgd 1 decay 0.9 plateau 0.5",
-        "sgd 1 clip 1 clip 2",
         "sgd 1 nesterov",
     ],
 )
 def test_a_rule_that_is_none_is_named(rule):
     with pytest.raises(ValueError, match="Received: "):
-        parse(rule)
+        parse(rule, 1)

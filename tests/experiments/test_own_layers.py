@@ -8,8 +8,7 @@ import keras
 import numpy as np
 import pytest
 
-from experiments import own_layers
-from experiments.layers import build, kind_of, make_layer, parts_of
+from experiments.layers import build, kind_of, make_layer, own_maker, parts_of
 from experiments.options import read_task
 
 MODULE = '''
@@ -70,7 +69,7 @@ number = 3
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
-    own_layers.own_maker.cache_clear()
+    own_maker.cache_clear()
     (tmp_path / "ownlayers.py").write_text(MODULE)
     (tmp_path / "json.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
