@@ -5,14 +5,13 @@
 
 The experiment of Helfrich, dissertation, 2020, section 3.4: images as vectors of length
 3072, three hidden layers of 100 units with ReLU, gradient descent, and batches of 60
-and of 6. The author chose the learning rates on a grid and does not publish them: here,
-each network gets, for each batch size, the rate with the best validation accuracy. An
-epoch takes a few seconds per rate with batches of 60, and ten times as long with 6.
+and of 6. The learning rates are not published: each network gets, for each batch size,
+the rate with the best validation accuracy. An epoch takes a few seconds per rate with
+batches of 60, and ten times as long with 6.
 
-Writes run.json, table.md, loss-60.png (training loss, averaged over each epoch),
-accuracy-60.png (test accuracy), the same figures for batches of 6, and a folder for
-each run. If the command is run again, it resumes. The epoch and the learning rate are
-chosen on validation data; the best test accuracy of all epochs is given as such.
+Writes run.json, table.md, loss-60.png (training loss), accuracy-60.png (test accuracy),
+the same for batches of 6, and a folder for each run. If the command is run again, it
+resumes. The epoch and the rate are chosen on validation data.
 """
 
 from itertools import groupby
@@ -86,8 +85,7 @@ def main() -> None:
 
 def parse() -> Settings:
     """Reads the command line, and fills in what it leaves open."""
-    parser = comparison_parser(__doc__, BNP_KINDS, "folder or file of CIFAR-10")
-    parser.add_argument("--epochs", type=int, help="passes over the data (30)")
+    parser = comparison_parser(__doc__, BNP_KINDS, "folder or file of CIFAR-10", 30)
     return read_comparison(parser, USUAL, SMOKE, smoke.cifar10)
 
 

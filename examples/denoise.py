@@ -4,21 +4,19 @@
     python examples/denoise.py --records out/timit/records --out out/denoise
     python examples/denoise.py --run out/denoise --apply noisy.wav --to clean.wav
 
-A network reads the log power of noisy speech frame by frame, 129 bins every 16 ms, and
-outputs a gain between 0 and 1 for each bin. It sees only the current frame and those
-before it, so it can run while the sound comes in: see `examples/streaming.py`. It is
-trained on the scale-invariant signal-to-distortion ratio (SI-SDR) of its output.
+A network reads the log power of noisy speech, 129 bins every 16 ms, and outputs a gain
+between 0 and 1 for each bin, from this frame and those before it: `streaming.py` runs
+it while the sound comes in. It is trained on the scale-invariant signal-to-distortion
+ratio (SI-SDR). Networks with equal parameter counts are compared with a Wiener filter.
 
-The speech comes from the records that `keras-ortho-data` makes of TIMIT or of any
-folder of recordings; without `--records`, a small corpus is synthesized. The noises are
-synthetic; `--noise-dir` adds recorded ones. The test has other speakers and noises than
-the training, among them wind and a siren, which resemble no training noise.
+The speech comes from the records that `keras-ortho-data` makes; without `--records`, a
+small corpus is synthesized. The noises are synthetic; `--noise-dir` adds recorded ones.
+The test has other speakers and noises than the training, among them wind and a siren.
 
-Networks with equal parameter counts are compared with the noisy speech and a Wiener
-filter. Writes results.md, scores.csv, results.json, curves.png, curves_stoi.png,
-curves_pesq.png, spectrograms.png, wav/, and for each model and seed a folder with
-best.keras, from waveform to waveform, and gain.keras, from frames to gains. If the
-command is run again, it resumes; models and seeds can be added.
+Writes results.md, scores.csv, results.json, curves and spectrograms as PNG, wav/, and
+for each model and seed a folder with best.keras, from waveform to waveform, and
+gain.keras, from frames to gains. If the command is run again, it resumes; models and
+seeds can be added.
 """
 
 import argparse
@@ -113,7 +111,7 @@ def main() -> None:
             model.compile(make_optimizer(row.rates, settings.updates), NegativeSISDR())
             entry = speech.describe(row) | {
                 "seed": seed,
-                "folder": f"{speech.folder_of(row.model)}/seed-{seed}",
+                "folder": f"{row.model.rpartition(':')[2]}/seed-{seed}",
                 "parameters": trained_parameters(model),
             }
             print(f"\n{name}: {entry['parameters']:,} trained parameters, {seed=}")

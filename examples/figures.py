@@ -6,9 +6,8 @@ gradient-norms  ||dL/dh_t|| of scoRNN and an LSTM on adding, T = 500, at the sta
                 after 300 updates (Helfrich, dissertation, 2020, figure 2.11); minutes
 heat-maps       ||dh_tau/dx_t|| of ENRNN's long-term and short-term units on adding,
                 T = 50, n = 24 + 16, after five epochs (figures 2.15 and 2.16); minutes
-trajectories    states of two units and their vector field, for plain RNNs, and for RNNs
-                with feedback whose matrices differ in their eigenvalues (Chang et al.,
-                2019, figure 1); seconds
+trajectories    states of two units and their vector field, of plain RNNs and of RNNs
+                with feedback, by eigenvalues (Chang et al., 2019, figure 1); seconds
 jacobians       moduli of the eigenvalues of dh_T/dh_0 by T and diffusion, on noise,
                 before training (figure 2 shows trained networks); a minute
 

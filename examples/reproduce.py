@@ -4,19 +4,16 @@
     python examples/reproduce.py --set standard --data-dir DATA
     python examples/reproduce.py --set full --list
 
-Each run is one of the other examples, in its own process. An interrupted run resumes,
-and a finished run is not repeated. Records that came with the checkout count as
-finished, unless `--fresh` trains them anew, in the `--work` folder. `--out` writes the
-results to another folder. Runs without data are skipped and named.
-
-DATA holds the folders mnist, ucr, ptb and cifar10, timit with the output of
-`keras-ortho-data`, and timit-corpus with the corpus itself. Writes RESULTS.md, and the
-records and figures of its sections to results/; `--report` only writes these anew.
+Each run is one of the other examples, in its own process. An interrupted run resumes;
+one with a record, such as those of the checkout, is not repeated, but with `--fresh`.
+Runs without data are skipped and named. DATA holds the folders mnist, ucr, ptb and
+cifar10, timit with the output of `keras-ortho-data`, and timit-corpus with the corpus.
+Writes RESULTS.md, and the records and figures of its sections to results/.
 
 `quick` takes a few minutes on two cores, and `standard` about a day. `full` adds every
-preset with its paper's training length, on all data, and takes weeks. `--only` selects
-some of the runs. `--jobs` executes several at once, each with its share of the cores;
-`--scheduler` executes them on the workers of a Dask cluster.
+preset with its paper's training length, on all data, and takes weeks. `--jobs` executes
+several at once, each with its share of the cores; `--scheduler` executes them on the
+workers of a Dask cluster.
 """
 
 import argparse
@@ -45,7 +42,8 @@ def main() -> None:
     print(f"{done}; --fresh trains them anew, --out FOLDER leaves these alone.")
     if options.list:
         for run in runs:
-            text = "to do" if run.has_data(options.data_dir) else f"needs {run.data}"
+            lacks = run.lacks(options.data_dir)
+            text = f"needs {lacks}" if lacks else "to do"
             print(f"{run.name}: {text if run.name in left else 'recorded'}")
         return
     results.mkdir(parents=True, exist_ok=True)
@@ -53,18 +51,18 @@ def main() -> None:
     places = {
         name: options.work / name
         for name, run in left.items()
-        if run.has_data(options.data_dir)
+        if not run.lacks(options.data_dir)
     }
 
     def make(run_script: RunScript, name: str) -> None:
         """Executes a run, and puts its results in place, the record last."""
         run, folder = left[name], places[name]
-        script = str(HERE / f"{run.script}.py")
+        script = str(HERE / f"{run.section.example}.py")
         run_script([script, *run.options(folder, options.data_dir)], folder)
-        for file, result in run.files.items():
+        for file, result in run.section.files.items():
             with replacing(results / result) as aside:
                 shutil.copyfile(folder / file, aside)
-        add_record(results / run.records, name, made_by(run, folder))
+        add_record(results / run.section.records, name, made_by(run, folder))
 
     failed = []
     for name, wrong in run_all(make, places, options.jobs, options.scheduler):
@@ -73,25 +71,26 @@ def main() -> None:
         else:
             write_report(options.out)
     for name in left.keys() - places.keys():
-        print(f"Left out for want of {left[name].data} in --data-dir: {name}")
+        print(f"Left out for want of {left[name].section.data} in --data-dir: {name}")
     if failed:
         raise SystemExit("\n".join(failed))
 
 
 def is_done(run: Run, options: argparse.Namespace) -> bool:
     """Whether a run has a record; with `--fresh`, that of its work folder."""
-    path = options.out / "results" / run.records
+    path = options.out / "results" / run.section.records
     record = read_records(path).get(run.name)
     if record is None or not options.fresh:
         return record is not None
     folder = options.work / run.name
-    return (folder / run.record).exists() and made_by(run, folder) == record
+    made = folder / run.section.record
+    return made.exists() and made_by(run, folder) == record
 
 
 def made_by(run: Run, folder: Path) -> dict[str, Any]:
     """Reads the record of a run as the results have it."""
-    record = read_record(folder / run.record)
-    return brief(record) if run.brief else record
+    record = read_record(folder / run.section.record)
+    return brief(record) if run.section.data_sets else record
 
 
 def parse() -> argparse.Namespace:

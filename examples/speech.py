@@ -8,8 +8,6 @@ layer, learning rates and size. `timit.py` compares networks of equal size, and
 resynthesizes and scores the speech.
 """
 
-import keras
-
 from experiments import linear_prediction
 from experiments.command import command
 from experiments.layers import build
@@ -34,11 +32,9 @@ def main(settings: Settings) -> None:
         pad_to="bucket",
     )
     linear = linear_prediction.fit(data, frames=2)
-
-    def network(layer: keras.layers.Layer) -> keras.Model:
-        return correction(layer, linear)
-
-    model, settings = build(network, settings, return_sequences=True)
+    model, settings = build(
+        lambda layer: correction(layer, linear), settings, return_sequences=True
+    )
     model.compile(
         make_optimizer(settings.rates, len(data.train)),
         losses.ValidFrameMSE(),

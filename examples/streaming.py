@@ -3,12 +3,11 @@
     python examples/streaming.py out/denoise/goru-paper/seed-0/gain.keras noisy.wav
     arecord -q -t raw -f S16_LE -r 8000 | python examples/streaming.py step.onnx -
 
-Freezes a network that computes a gain for each bin of a frame, as trained by
-`examples/denoise.py`, and exports a single time step to ONNX. ONNX Runtime then
-processes the speech as it would come from a microphone, 128 samples at a time; the
-output lags by one window, 32 ms. Prints the median and the 99th percentile of the time
-per frame, and the real-time factor: the mean time per frame, divided by the length of a
-hop. Writes step.onnx, the sound as clean.wav, and the gains as gains.npy.
+Freezes a network that computes a gain for each bin of a frame, as `denoise.py` trains
+it, and exports a single time step to ONNX. ONNX Runtime then processes the speech as it
+would come from a microphone, 128 samples at a time; the output lags by 32 ms. Prints
+the time per frame and the real-time factor: its mean, divided by the length of a hop.
+Writes step.onnx, the sound as clean.wav, and the gains as gains.npy.
 
 `-` reads 16-bit samples at 8 kHz from standard input, to its end or until Ctrl-C. Needs
 the extras `export` and `speech`.

@@ -6,17 +6,14 @@
 
 Networks with equal parameter counts differ in one layer. Each corrects the linear
 prediction from the last two frames; `feed-forward` has a dense layer instead of a
-recurrent one. Validation utterances are scored after each epoch.
+recurrent one. `--preset paper` trains the papers' networks, each with its settings
+(Helfrich, dissertation, 2020, sections 2.5 and 2.7: scoRNN, LSTM, ENRNN and the uRNNs);
+they read the decibels unscaled. `--raw` trains that network with any layer and Adam, at
+the parameter count of a scoRNN of Helfrich et al., 2018.
 
-`--preset paper` trains the papers' networks, each with its settings (Helfrich,
-dissertation, 2020, sections 2.5 and 2.7: scoRNN, LSTM, ENRNN and the uRNNs); they read
-the decibels unscaled. `--raw` trains that network with any layer and Adam, at the
-parameter count of a scoRNN of Helfrich et al., 2018.
-
-Writes results.md, results.json, curves.png, curves_stoi.png, curves_pesq.png,
-spectrograms.png, wav/ and a folder for each model. If the command is run again, it
-resumes; models can be added. On the 16 speakers of NLTK's sample, 40 epochs of the five
-networks take 7 minutes on one core; on all of TIMIT, an epoch takes 40 times as long.
+Writes results.md, results.json, curves and spectrograms as PNG, wav/ and a folder for
+each model. If the command is run again, it resumes; models can be added. On the 16
+speakers of NLTK's sample, 40 epochs of the five networks take 7 minutes on one core.
 """
 
 from collections.abc import Callable, Sequence
@@ -108,7 +105,7 @@ def main() -> None:
         history = train(
             model,
             data.passes,
-            out / speech.folder_of(row.model),
+            out / row.model.rpartition(":")[2],
             epochs=epochs,
             validation_data=data.valid,
             monitor=monitor,

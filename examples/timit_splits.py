@@ -3,12 +3,11 @@
     python examples/timit_splits.py --corpus TIMIT --splits 3 --seeds 3 --out out/splits
     python examples/timit_splits.py --corpus TIMIT --out out/timit --models lstm scornn
 
-With few speakers, the prediction error depends more on who they are than on the
-network. For each split, this command divides the speakers of a corpus anew, prepares
-the records, and runs `examples/timit.py` on them once per seed. A single split, the
-default, is the one that `keras-ortho-data` chooses: TIMIT's own, if the corpus includes
-the test part. All other options are passed on to `examples/timit.py`. If the command is
-run again, it resumes.
+With few speakers, the error depends more on who they are than on the network. For each
+split, the speakers of a corpus are divided anew, and `timit.py`, which gets all other
+options, is run once per seed. A single split, the default, is the one that
+`keras-ortho-data` chooses: TIMIT's own, if the corpus includes the test part. If the
+command is run again, it resumes.
 
 Writes results.md, with means over the splits and the standard deviation over the seeds,
 results.json and curves.png, and a folder for each run, such as split-0/seed-0.
@@ -75,11 +74,7 @@ def figures(runs: Runs, name: str, key: str) -> np.ndarray:
 
 
 def by_split(runs: Runs) -> tuple[list[str], list[list[str]]]:
-    """Makes the table of errors on each split, with deviations over the seeds.
-
-    The last column counts the runs whose test error is below that of linear prediction
-    from two frames.
-    """
+    """Makes the table of errors on each split, with deviations over the seeds."""
     rows = []
     for name in runs[0][0]["results"]:
         valid, tested = (figures(runs, name, key) for key in (VALIDATION, TEST))
@@ -94,10 +89,7 @@ def by_split(runs: Runs) -> tuple[list[str], list[list[str]]]:
 
 
 def draw(path: Path, runs: Runs) -> None:
-    """Draws the validation error of each epoch minus that of linear prediction.
-
-    The line is the median of all runs; the band spans their minimum and maximum.
-    """
+    """Draws the median and range of validation errors minus those of `LINEAR_2`."""
     limits = figures(runs, LINEAR_2, VALIDATION)
     curves, bands = {}, {}
     for name in runs[0][0]["curves"]:

@@ -9,39 +9,9 @@ from typing import Any
 
 from experiments.layers import units_text
 from experiments.presets import PRESETS
-from keras_ortho.checks import check_choice
 
 # Each contains those before it.
 SETS = ("quick", "standard", "full")
-
-
-@dataclass(frozen=True)
-class Run:
-    """A run of one of the examples.
-
-    `records` is the file among the results that holds its record, perhaps in brief,
-    `record` the example's name of it; `files` are its other result files, by their
-    names there. `data` is the subfolder of all data that it needs, or empty.
-    """
-
-    name: str
-    arguments: list[str]
-    script: str
-    records: str
-    brief: bool
-    data: str
-    data_option: str
-    record: str
-    files: Mapping[str, str]
-
-    def has_data(self, data_dir: Path | None) -> bool:
-        """Whether the data that it needs, if any, are in the folder of all data."""
-        return not self.data or bool(data_dir and (data_dir / self.data).exists())
-
-    def options(self, out: Path | str, data_dir: Path | None) -> list[str]:
-        """Lists the arguments of the example, including folders."""
-        data = [self.data_option, str(data_dir / self.data)] if data_dir else []
-        return ["--out", str(out), *self.arguments, *(data if self.data else [])]
 
 
 @dataclass(frozen=True)
@@ -79,6 +49,12 @@ class Section:
         """Name of the file with all its records."""
         return f"{self.name}.json"
 
+    @property
+    def files(self) -> dict[str, str]:
+        """Names of a run's other result files, and what they are called there."""
+        files = filter(None, [*self.pictures, self.table, *self.others])
+        return {file: f"{self.name}-{file}" for file in files}
+
     def run_names(self, row: str) -> list[str]:
         """Lists the names of the runs of a key of `models`, one per seed."""
         name = "-".join([self.name, *row.lower().split()])
@@ -97,26 +73,37 @@ class Section:
         rows = [preset for preset in PRESETS if (preset.task, preset.model) == key]
         return next(p.published for p in rows if units in ("", units_text(p.units)))
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> "list[Run]":
         """Lists its runs, model by model."""
-        files = filter(None, [*self.pictures, self.table, *self.others])
-        shared: dict[str, Any] = {
-            "script": self.example,
-            "records": self.records,
-            "brief": bool(self.data_sets),
-            "record": self.record,
-            "data": self.data,
-            "data_option": self.data_option,
-            "files": {file: f"{self.name}-{file}" for file in files},
-        }
         if not self.models:
-            return [Run(self.name, shlex.split(self.arguments), **shared)]
+            return [Run(self.name, shlex.split(self.arguments), self)]
         return [
-            Run(name, shlex.split(f"{given} --seed {seed}"), **shared)
+            Run(name, shlex.split(f"{given} --seed {seed}"), self)
             for row, more in self.models.items()
             for given in [f"--model {row.split()[0]} {self.arguments} {more}"]
             for seed, name in enumerate(self.run_names(row))
         ]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of one of the examples."""
+
+    name: str
+    arguments: list[str]
+    section: Section
+
+    def lacks(self, data_dir: Path | None) -> str:
+        """Returns the part of all data that it needs, if it is not there."""
+        there = data_dir and (data_dir / self.section.data).exists()
+        return "" if there else self.section.data
+
+    def options(self, out: Path | str, data_dir: Path | None) -> list[str]:
+        """Lists the arguments of the example, including folders."""
+        data: list[str] = []
+        if data_dir and self.section.data:
+            data = [self.section.data_option, str(data_dir / self.section.data)]
+        return ["--out", str(out), *self.arguments, *data]
 
 
 def _read() -> Iterator[Section]:
@@ -167,7 +154,6 @@ SECTIONS = tuple(_read())
 
 def select(chosen: str, prefixes: Sequence[str] | None = None) -> list[Run]:
     """Lists the runs of a set."""
-    check_choice("chosen", chosen, SETS)
     held = SETS[: SETS.index(chosen) + 1]
     runs = [
         run for section in SECTIONS if section.set in held for run in section.runs()

@@ -3,28 +3,22 @@
 import argparse
 import functools
 import inspect
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-import keras
 
 from experiments.comparison import write_comparison
 from experiments.engine import RunScript, plain_errors, run_all
 from experiments.options import Settings, read_task
 from experiments.records import read_record
-from experiments.runs import RECORD, UNRECORDED
+from experiments.runs import RECORD
 from keras_ortho.locks import locked
 
 
 def command(task: str) -> Callable[[Callable[[Settings], None]], Callable[[], None]]:
     """Makes a command from a function that builds and trains a network.
 
-    The command reads its options and calls the function; with `--seeds`, it runs once
-    for each seed, each time in its own process. `--help` begins with the docstring of
-    the function's module.
+    With `--seeds`, it runs once for each seed, each time in its own process.
     """
 
     def decorate(main: Callable[[Settings], None]) -> Callable[[], None]:
@@ -44,11 +38,7 @@ def command(task: str) -> Callable[[Callable[[Settings], None]], Callable[[], No
 
 
 def run_seeds(script: Path, settings: Settings) -> None:
-    """Runs a script from each seed, and writes a table and a figure of the runs.
-
-    Each run has its own folder, `seed-0` and so on, with the files of a single run.
-    With `--resume`, finished runs are left as they are.
-    """
+    """Runs a script from each seed, in folders `seed-0` and so on, and compares."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--resume", action="store_true")
     # Each run has its own, or none.
@@ -58,34 +48,15 @@ def run_seeds(script: Path, settings: Settings) -> None:
     seeds = range(settings.seed, settings.seed + settings.seeds)
     folders = {f"seed-{seed}": settings.out / f"seed-{seed}" for seed in seeds}
     with locked(settings.out):
-        left = {n: each for n, each in folders.items() if not _is_done(each, settings)}
-        for name in folders:
-            if name not in left:
-                print(f"{name} is done.")
 
         def make(run: RunScript, name: str) -> None:
             own = ["--seed", name.removeprefix("seed-"), "--out", str(folders[name])]
             run([str(script), *given, *own], folders[name])
 
-        ended = dict(run_all(make, left, settings.jobs, settings.scheduler))
+        ended = dict(run_all(make, folders, settings.jobs, settings.scheduler))
         failed = [f"{name}: {wrong}" for name, wrong in ended.items() if wrong]
         if failed:
             raise SystemExit("\n".join(failed))
         records = [read_record(folder / RECORD) for folder in folders.values()]
         text = write_comparison(settings.out, records)
     print(f"\n{text}\n\nThe table and the figure are in {settings.out}")
-
-
-def _is_done(folder: Path, settings: Settings) -> bool:
-    """Whether a folder has the record of a run with these settings."""
-    if not (folder / RECORD).exists():
-        return False
-    record = read_record(folder / RECORD)
-    recorded: dict[str, Any] = {**record["settings"], "backend": record["backend"]}
-    wanted = json.loads(json.dumps(settings.record(*UNRECORDED)))
-    wanted |= {"backend": keras.backend.backend(), "seed": recorded.get("seed")}
-    if settings.match:
-        wanted["units"] = recorded.get("units")
-    # Only of the parts that the network has.
-    wanted["rates"] = {part: wanted["rates"].get(part) for part in recorded["rates"]}
-    return all(recorded.get(name) == value for name, value in wanted.items())

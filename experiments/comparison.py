@@ -1,7 +1,7 @@
 """The table and the figure of several models on one task."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,6 @@ from experiments.tables import write_table
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 # Settings that identify the data. Networks can be compared if these are equal.
 DATA = ("task", "length", "name", "unroll", "fixed_noise", "fixed_order", *SIZES)
-# Entries that a record needs for a row of the table.
-NEEDED = ("figures", "monitor", "parameters", "updates", "seconds")
 
 
 def write_comparison(folder: Path, records: Records, results: Path = RESULTS) -> str:
@@ -47,7 +45,7 @@ def recorded(like: Mapping[str, Any], results: Path) -> dict[str, Records]:
 
 def records_of(section: Section, results: Path) -> dict[str, Records]:
     """Reads the records of a section, by the keys of its models, one per seed."""
-    found = read_records(results / section.records, NEEDED if section.models else ())
+    found = read_records(results / section.records)
     rows = {
         row: [found[name] for name in section.run_names(row) if name in found]
         for row in section.models or [""]
@@ -104,7 +102,7 @@ def model_table(
     ]
 
 
-def spread(values: Sequence[float]) -> str:
+def spread(values: Collection[float]) -> str:
     """Formats figures as their mean, with the standard deviation if they differ."""
     if not values:
         return ""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from experiments.optimizers import PARTS, part_of
+from experiments.optimizers import part_of
 from keras_ortho import GORU, AntisymmetricRNN, cells
 from keras_ortho.architectures import ARCHITECTURES
 from keras_ortho.baselines import closest_size, irnn, lstm, rnn
@@ -153,16 +153,11 @@ def make_layer(
         ) from error
 
 
-def parts_of(model: str) -> tuple[str, ...]:
-    """Lists the parts of a layer's variables that may have their own optimizer.
-
-    Phases also belong to the recurrent matrix, and use its optimizer unless they are
-    given their own.
-    """
+def parts_of(model: str) -> set[str]:
+    """Finds the parts of a layer's variables that may have their own optimizer."""
     layer = make_layer(model, (16, 16) if model == "enrnn" else 16)
     layer.build((None, 1, 1))
-    found = {part_of(variable) for variable in layer.trainable_variables}
-    return tuple(part for part in PARTS if part in found)
+    return {part_of(each) for each in layer.trainable_variables} - {"others"}
 
 
 def trained_parameters(model: keras.layers.Layer) -> int:
@@ -175,12 +170,7 @@ def build(
     settings: Namespace,
     **returns: Any,
 ) -> tuple[keras.Model, Any]:
-    """Builds a network around the recurrent layer of the settings.
-
-    The initial weights depend on the seed only, not on what was built before. The
-    settings that it returns have the units that were matched, and only the rates of
-    parts that the network has.
-    """
+    """Builds a network around its layer; returns also the settings that it has."""
 
     def sized(units: Units) -> keras.Model:
         keras.utils.set_random_seed(settings.seed)
@@ -213,10 +203,7 @@ def closest_units(
     count: Callable[[Any], int],
     arguments: Mapping[str, Any] = MappingProxyType({}),
 ) -> Units:
-    """Finds the units that bring the number of parameters closest to a given one.
-
-    They are those that a layer with these arguments can have.
-    """
+    """Finds the units that bring the number of parameters closest to a given one."""
     # A fraction of the units sets no bound; the layer rejects other values.
     bounds = {k: v for k, v in arguments.items() if isinstance(v, int) and v > 0}
     least = max(bounds.get("reflections", 1), bounds.get("negative_ones", 1))

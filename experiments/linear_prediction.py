@@ -16,10 +16,7 @@ PENALTIES = tuple(10 ** (power / 2) for power in range(-10, 1))
 
 @dataclass(frozen=True)
 class LinearPrediction:
-    """A linear map from the last frames to the next one, all of them standardized.
-
-    `kernel` is `[frames, 129, 129]`, the oldest frame first; the rest is `[129]`.
-    """
+    """A linear map of standardized frames; `kernel` has the oldest frame first."""
 
     kernel: np.ndarray
     bias: np.ndarray
@@ -44,11 +41,7 @@ def _stack(frames: np.ndarray, count: int) -> np.ndarray:
 def fit(
     data: Timit, frames: int, penalties: Sequence[float] = PENALTIES
 ) -> LinearPrediction:
-    """Fits a linear prediction, with the penalty that is best on validation data.
-
-    It minimizes the mean squared error over the valid frames of the training data, in
-    standardized units, plus the penalty times the squared weights, without the bias.
-    """
+    """Fits a linear prediction, with the penalty that is best on validation data."""
     # A bin that never changes is predicted by the bias alone.
     std = np.where(data.std > 0, data.std, 1.0)
 

@@ -3,7 +3,6 @@
 import argparse
 import ast
 import functools
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -66,11 +65,7 @@ def settle(given: Mapping[str, Any], *others: Mapping[str, Any]) -> Settings:
 
 
 class Task(NamedTuple):
-    """A task on which a run trains one recurrent network.
-
-    `smoke` makes small data in a folder, and returns the settings that load them;
-    `usual` are the defaults of its own settings, `None` for those that must be given.
-    """
+    """What makes small data, and a task's own defaults; `None` must be given."""
 
     smoke: Callable[[Path], Mapping[str, Any]]
     usual: Mapping[str, Any] = MappingProxyType({})
@@ -84,7 +79,10 @@ TASKS = {
         functools.partial(smoke.sequences, 20),
         {"length": 200, "evaluate_every": 500, "fixed_order": False},
     ),
-    "addition": Task(smoke.sums, {"digits": 3, "batch_size": 32}),
+    "addition": Task(
+        lambda _: {"digits": 1, "train_size": 40, "valid_size": 7, "test_size": 7},
+        {"digits": 3, "batch_size": 32},
+    ),
     "mnist": Task(smoke.mnist),
     "permuted-mnist": Task(smoke.mnist),
     "sequence-mnist": Task(smoke.mnist, {"length": 28}),
@@ -111,11 +109,7 @@ HELP = {
 def read_task(
     name: str, description: str, argv: Sequence[str] | None = None
 ) -> Settings:
-    """Reads the command line of a task, and fills in what it leaves open.
-
-    `chosen` of the settings are the parts that were given a rate, `matched` is the
-    network whose parameters are to be matched.
-    """
+    """Reads the command line of a task, and fills in what it leaves open."""
     task, given = TASKS[name], _task_parser(name, description).parse_args(argv)
     if given.smoke and given.preset:
         raise ValueError("--smoke and --preset exclude each other. Received: both")
@@ -198,13 +192,14 @@ def new_parser(description: str, epilog: str = "") -> argparse.ArgumentParser:
 
 
 def comparison_parser(
-    description: str, kinds: Sequence[str], data: str
+    description: str, kinds: Sequence[str], data: str, epochs: int
 ) -> argparse.ArgumentParser:
     """Makes a parser with the options that all comparisons of image networks share."""
     parser = new_parser(description)
     add = parser.add_argument
     add("--models", nargs="+", choices=kinds, default=list(kinds), help="(all)")
     add("--data-dir", type=Path, help=data)
+    add("--epochs", type=int, help=f"passes over the training data ({epochs})")
     _add_sizes(parser)
     return parser
 
@@ -333,12 +328,9 @@ def check_values(given: argparse.Namespace, *extras: str) -> None:
     if not 0 <= given.seed <= last:
         raise ValueError(f"--seed must be in 0 .. {last}. Received: {given.seed}")
     for name, value in vars(given).items():
-        kinds = (int, float) if name.endswith(("rate", "rates")) else (int,)
         for number in value if isinstance(value, list) else [value]:
-            counts = type(number) in kinds and name != "seed"
-            if counts and not 0 < number < math.inf:
-                must = "finite" if number == math.inf else "positive"
-                raise ValueError(f"{_flag(name)} must be {must}. Received: {number}")
+            if type(number) is int and number < 1 and name != "seed":
+                raise ValueError(f"{_flag(name)} must be positive. Received: {number}")
     for extra in ("plot", *extras):
         for module in EXTRAS[extra]:
             require(module, extra=extra)

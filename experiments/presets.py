@@ -12,12 +12,7 @@ from experiments.optimizers import PARTS
 
 @dataclass(frozen=True)
 class Preset:
-    """A paper's settings for a model on a task.
-
-    `rates` has the optimizer rule of each part, `arguments` those of the layer besides
-    its units, `lengths` the sequence lengths that the row is for (empty: all),
-    `parameters` the published number, in thousands, and `published` the figure.
-    """
+    """A paper's settings for a model on a task: see `presets.toml`."""
 
     task: str
     model: str
@@ -64,12 +59,8 @@ def find(
         fits = length is None or not row.lengths or length in row.lengths
         if fits and row.model == model and units in (None, row.units):
             return row
-    known = ", ".join(
-        f"{row.model} {row.units}"
-        + (f" at {' and '.join(map(str, row.lengths))}" if row.lengths else "")
-        for row in rows
-    )
+    known = [(row.model, row.units, row.lengths) for row in rows]
     raise ValueError(
         f"`preset`: no paper has such settings for {task}. Available: "
-        f"{known or 'none'}. Received: model={model!r}, units={units}, length={length}"
+        f"{known}. Received: model={model!r}, units={units}, length={length}"
     )

@@ -17,7 +17,7 @@ import keras
 import numpy as np
 
 from keras_ortho.diagnostics import plot_curves
-from keras_ortho.files import naming, read_json, replacing
+from keras_ortho.files import read_json, replacing
 from keras_ortho.locks import locked
 from keras_ortho.training import best_epoch
 from keras_ortho.version import __version__
@@ -94,10 +94,7 @@ def summary(
     updates: int,
     tested: Mapping[str, float],
 ) -> dict[str, Any]:
-    """Summarizes a run whose best stretch is chosen on the validation data.
-
-    `updates` are those of a stretch, `tested` the test figures of the best one.
-    """
+    """Summarizes a run; `tested` are figures of the stretch that is best validated."""
     names = dict.fromkeys(name for row in history for name in row)
     curves = {
         name: [row.get(name, math.nan) for row in history]
@@ -133,16 +130,9 @@ def brief(record: Mapping[str, Any]) -> dict[str, Any]:
     return kept | {"updates": record["updates"][-1:]}
 
 
-def read_records(path: Path, names: Iterable[str] = ()) -> dict[str, dict[str, Any]]:
+def read_records(path: Path) -> dict[str, dict[str, Any]]:
     """Reads a file of records by the names of their runs; none without a file."""
-    if not path.exists():
-        return {}
-    with naming(path):
-        found = json.loads(path.read_text("utf-8"))
-        for record in found.values():
-            for name in ("settings", *MADE, *names):
-                record[name]
-        return found
+    return read_json(path) if path.exists() else {}
 
 
 def add_record(path: Path, run: str, record: Mapping[str, Any]) -> None:
@@ -155,15 +145,9 @@ def add_record(path: Path, run: str, record: Mapping[str, Any]) -> None:
 
 
 def draw(
-    path: Path,
-    runs: Mapping[str, Records],
-    baseline: str = "baseline",
-    **kwargs: Any,
+    path: Path, runs: Mapping[str, Records], baseline: str = "baseline", **kwargs: Any
 ) -> None:
-    """Plots the validation figure of runs against their updates.
-
-    Several seeds are shown as their median, in a band from minimum to maximum.
-    """
+    """Plots validation figures by update, of several seeds the median and the range."""
     curves, updates, bands = {}, {}, {}
     first = next(iter(runs.values()))[0]
     monitor, level = first["monitor"], first.get("baseline")

@@ -8,12 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.catalog import SECTIONS, Section
-from experiments.comparison import (
-    model_table,
-    records_of,
-    row_title,
-    spread,
-)
+from experiments.comparison import model_table, records_of, row_title, spread
 from experiments.records import Records, draw
 from experiments.tables import table
 from keras_ortho.files import replacing
@@ -39,10 +34,7 @@ BACKENDS = {"tensorflow": "TensorFlow", "jax": "JAX", "torch": "PyTorch"}
 
 
 def write_report(folder: Path) -> None:
-    """Writes `RESULTS.md`, and a figure for each section, from the records of runs.
-
-    What `results/notes.md` has below a section's title is inserted below its table.
-    """
+    """Writes `RESULTS.md`, with `results/notes.md`, and figures, from the records."""
     results = folder / "results"
     with locked(results, ".report.lock", wait=True):
         written = results / "notes.md"
@@ -115,20 +107,15 @@ def _environment(record: Mapping[str, Any]) -> str:
 
 
 def _side_by_side(section: Section, records: Mapping[str, Records]) -> Iterator[str]:
-    """Lays out a table of data sets by models, with the published figures.
-
-    The last rows have the means over the data sets on which all models have been run,
-    for the section's own `seeds`, which all runs share, and the number of these data
-    sets on which the published figure is within two standard deviations of the mean of
-    all seeds; once more for the best test accuracies.
-    """
+    """Lays out a table of data sets by models, with the published figures."""
     there = _values(section, records, "test accuracy there")
     best = _values(section, records, "best test accuracy")
     rows = []
     for name, (constant, *models) in there.items():
         papers = section.data_sets[name]
-        cells = [f"{_spread(v)}, {p:.3f}" for v, p in zip(models, papers, strict=True)]
-        rows.append([name, _spread(constant), *cells])
+        pairs = zip(models, papers, strict=True)
+        cells = [f"{spread(of.values())}, {paper:.3f}" for of, paper in pairs]
+        rows.append([name, spread(constant.values()), *cells])
     rows += [*_means(section, there), *_means(section, best, "best test, ")]
     titles = [f"{row_title(model)}, published" for model in section.side_by_side]
     yield from table(["test accuracy", "most frequent class", *titles], rows)
@@ -138,10 +125,7 @@ def _side_by_side(section: Section, records: Mapping[str, Records]) -> Iterator[
 def _values(
     section: Section, records: Mapping[str, Records], figure: str
 ) -> dict[str, list[dict[int, float]]]:
-    """Returns the figures by seed, of the most frequent class in training and models.
-
-    They are in a list for each data set.
-    """
+    """Returns figures by seed for each set, of the most frequent class and models."""
     found = {}
     for name in section.data_sets:
         models = [records.get(f"{model} {name}", ()) for model in section.side_by_side]
@@ -156,7 +140,11 @@ def _values(
 def _means(
     section: Section, values: Mapping[str, Sequence[dict[int, float]]], prefix: str = ""
 ) -> Iterator[list[str]]:
-    """Yields the rows over all data sets on which every model ran from every seed."""
+    """Yields the rows over all data sets on which every model ran from every seed.
+
+    They are the means, and the number of sets whose published figure is within two
+    standard deviations of the mean of all seeds.
+    """
     seeds = range(section.seeds)
     whole = [n for n, (_, *of) in values.items() if all({*seeds} <= {*v} for v in of)]
     kept = [name for name in whole if name not in section.apart]
@@ -178,10 +166,6 @@ def _means(
         ]
         near.append(f"{sum(within)} of {len(within)}")
     yield from (means, near)
-
-
-def _spread(values: Mapping[int, float]) -> str:
-    return spread([values[seed] for seed in sorted(values)])
 
 
 def _mean(column: Sequence[Mapping[int, float]], seeds: Iterable[int]) -> str:

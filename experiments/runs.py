@@ -11,7 +11,7 @@ from experiments.optimizers import Plateau, make_optimizer, with_plateau
 from experiments.options import Settings
 from experiments.records import check_record, digest, draw, run_record, summary
 from keras_ortho.diagnostics import plot_curves
-from keras_ortho.files import write_json
+from keras_ortho.files import read_json, write_json
 from keras_ortho.locks import locked
 from keras_ortho.metrics import ErrorRate
 from keras_ortho.tasks.pipeline import Task
@@ -54,11 +54,7 @@ def fit(
     callbacks: Sequence[keras.callbacks.Callback] = (),
     test_callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> dict[str, Any]:
-    """Trains a network, tests it, and writes `run.json` and `curve.png`.
-
-    If it is killed and called again with the same settings, it resumes, with the same
-    result: see `keras_ortho.training.train`.
-    """
+    """Trains a network, or resumes, tests it, and writes `run.json` and `curve.png`."""
     monitor, out = MONITORS[figure], settings.out
     each, times = schedule(settings, len(task.train))
     # A longer run can resume a shorter one, if its stretches are the same.
@@ -96,13 +92,17 @@ def fit(
             callbacks=callbacks,
             settings={name: str(value) for name, value in kept.items()},
         )
+        made = out / RECORD
+        if made.exists() and len(read_json(made)["updates"]) == len(history):
+            print("Nothing was left to train.")
+            return read_json(made)
         record |= summary(history, monitor, each, evaluate(task.test))
         record["controls"] = {
             control: evaluate(batches)[monitor]
             for control, batches in task.controls.items()
         }
         record["figures"] = figures(record, figure)
-        write_json(out / RECORD, record)
+        write_json(made, record)
         draw(out / "curve.png", {title: [record]}, baseline, log=log)
     for name, value in record["figures"].items():
         print(f"{name}: {value:.5g}")
@@ -173,12 +173,7 @@ def draw_rivals(
 
 
 def schedule(settings: Settings, batches: int) -> tuple[int, int]:
-    """Divides a run into stretches between validations.
-
-    A stretch has about as many updates as requested. If the run is counted in epochs
-    and an epoch is longer than a stretch, stretches divide the epoch; otherwise they
-    divide the run. The remainder has fewer updates than there are stretches.
-    """
+    """Divides a run, or its epochs if they are longer, into stretches to validate."""
     total = settings.steps or settings.epochs * batches
     each = settings.evaluate_every or batches
     divided = batches if settings.steps is None and each < batches else total

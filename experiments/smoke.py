@@ -1,7 +1,4 @@
-"""Small data sets in the original formats, to try experiments with.
-
-Each function returns the settings that load its data, which it writes to a folder.
-"""
+"""Small data sets, written to a folder; returned are the settings that load them."""
 
 import functools
 from collections.abc import Sequence
@@ -17,11 +14,6 @@ def sequences(length: int, folder: Path) -> dict[str, Any]:
     """Returns the settings of a few short sequences, which need no files."""
     sizes = {"train_size": 400, "valid_size": 40, "test_size": 40}
     return {"length": length, "evaluate_every": 20, **sizes}
-
-
-def sums(folder: Path) -> dict[str, Any]:
-    """Returns the settings of a few short sums."""
-    return {"digits": 1, "train_size": 40, "valid_size": 7, "test_size": 7}
 
 
 def images(name: str, shape: tuple[int, ...], folder: Path) -> dict[str, Any]:
@@ -71,12 +63,12 @@ def ptb(folder: Path) -> dict[str, Any]:
 def speech(folder: Path) -> dict[str, Any]:
     """Synthesizes a few sentences, and prepares them like TIMIT."""
     few = ["--speakers", "5", "--sentences", "3"]
-    return {"data_dir": synthesize(folder, few, "--workers", "1"), "batch_size": 2}
+    return {"data_dir": synthesize(folder, few), "batch_size": 2}
 
 
-def synthesize(folder: Path, few: Sequence[str], *options: str) -> Path:
+def synthesize(folder: Path, few: Sequence[str]) -> Path:
     """Synthesizes speech, and prepares it like TIMIT."""
     corpus, records = (folder.resolve() / name for name in ("corpus", "records"))
     run_python(["-m", "keras_ortho.data_prep.demo_corpus", str(corpus), *few])
-    run_python(["-m", "keras_ortho.data_prep", str(corpus), str(records), *options])
+    run_python(["-m", "keras_ortho.data_prep", str(corpus), str(records)])
     return records

@@ -12,7 +12,7 @@ import numpy as np
 
 from experiments import layers
 from experiments.comparison import spread
-from experiments.layers import Units, is_own, make_layer
+from experiments.layers import Units, make_layer
 from experiments.linear_prediction import LinearPrediction
 from experiments.options import new_parser, read_model
 from experiments.presets import Preset
@@ -69,11 +69,7 @@ def speech_parser(description: str) -> argparse.ArgumentParser:
 def matched_rows(
     models: Sequence[str], units: int, width: int = NUM_BINS, *, raw: bool = False
 ) -> list[Preset]:
-    """Makes settings of networks with as many parameters as that of a scoRNN.
-
-    Their layer reads `width` numbers, and a dense layer with `width` outputs follows.
-    With `raw`, the rates are those of the network on raw decibels.
-    """
+    """Makes settings of networks with as many parameters as that of a scoRNN."""
 
     def parameters(model: str, units: Units) -> int:
         layer = make_layer(model, units, ARGUMENTS.get(model), return_sequences=True)
@@ -118,17 +114,8 @@ def describe(row: Preset) -> dict[str, Any]:
     return {name: getattr(row, name) for name in names}
 
 
-def folder_of(model: str) -> str:
-    """Returns the name of a model's folder."""
-    return layers.title_of(model) if is_own(model) else model
-
-
 def correction(layer: keras.layers.Layer, linear: LinearPrediction) -> keras.Model:
-    """Makes the network that corrects a linear prediction of the next frame.
-
-    Inputs and outputs are in dB, all between is standardized. The linear prediction is
-    not trained, and the correction starts at zero.
-    """
+    """Makes the network that corrects a linear prediction, in dB, of the next frame."""
     statistics = {"mean": linear.mean, "variance": linear.std**2}
     frames = keras.Input((None, NUM_BINS))
     x = keras.layers.Normalization(**statistics)(frames)
@@ -150,10 +137,7 @@ def correction(layer: keras.layers.Layer, linear: LinearPrediction) -> keras.Mod
 
 
 def inputs(frames: np.ndarray, swapped: bool = False) -> np.ndarray:
-    """Returns what a network reads to predict frames 1, 2, ... of an utterance.
-
-    With `swapped` targets, these are the frames to predict, and silence after them.
-    """
+    """Returns what a network reads to predict frames 1, 2, ...: they, if `swapped`."""
     if not swapped:
         return frames
     return np.concatenate([frames[1:], np.full_like(frames[:1], audio.SILENCE_DB)])
@@ -162,10 +146,9 @@ def inputs(frames: np.ndarray, swapped: bool = False) -> np.ndarray:
 def errors(
     predict: Callable[[np.ndarray], np.ndarray], data: Timit, split: str
 ) -> dict[str, float]:
-    """Computes the mean squared error, in dB^2, by both definitions in use.
+    """Computes the mean squared error, in dB^2, without padding and with it.
 
-    The error over all frames counts the padding up to the longest utterance of the
-    split as frames without error, however the batches are padded.
+    Padding up to the longest utterance of the split counts as frames without error.
     """
     metric = metrics.ValidFrameMSE()
     for x, y, weight in getattr(data, split):
@@ -181,11 +164,7 @@ def errors(
 def mean_table(
     runs: Sequence[Sequence[Mapping[str, Any]]],
 ) -> tuple[list[str], list[list[str]]]:
-    """Makes a table of predictors from the records of each division's seeds.
-
-    The figures are means over the divisions, with the deviation over the seeds. A mean
-    says how many utterances it leaves out that have no such score.
-    """
+    """Makes a table of means over divisions, with the deviations over their seeds."""
     rows = []
     for name, first in runs[0][0]["results"].items():
         found = [[record["results"][name] for record in seeds] for seeds in runs]

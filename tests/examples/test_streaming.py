@@ -11,14 +11,7 @@ import numpy as np
 import pytest
 
 from keras_ortho import ScoRNN
-from keras_ortho.audio import (
-    istft,
-    log_power,
-    read_audio,
-    stft,
-    to_int16,
-    write_wav,
-)
+from keras_ortho.audio import istft, log_power, read_audio, stft, to_int16, write_wav
 from tests.examples.modules import run_example
 
 pytest.importorskip("onnxruntime", reason="needs the extra export")

@@ -61,8 +61,7 @@ def test_arguments_that_bound_the_units(model, argument, held):
     apart = abs(made.count_params() - wanted)
     step = 4 if argument == "heads=4" else 1
     more, _ = build(
-        network,
-        settings_of(*given[:4], "--units", str(settings.units + step)),
+        network, settings_of(*given[:4], "--units", str(settings.units + step))
     )
     assert apart <= abs(more.count_params() - wanted)
 

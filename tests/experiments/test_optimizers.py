@@ -38,16 +38,16 @@ def test_each_part_has_its_own():
 @pytest.mark.parametrize(
     ("model", "parts"),
     [
-        ("scornn", ("recurrent",)),
-        ("enrnn", ("recurrent",)),
-        ("goru", ("recurrent",)),
-        ("scurnn", ("phases", "recurrent")),
-        ("restricted-urnn", ("phases", "recurrent")),
-        ("eurnn", ("phases", "recurrent")),
-        ("full-urnn", ("unitary",)),
-        ("antisymmetric-gated", ("recurrent",)),
-        ("antisymmetric-ablation", ()),
-        ("lstm", ()),
+        ("scornn", {"recurrent"}),
+        ("enrnn", {"recurrent"}),
+        ("goru", {"recurrent"}),
+        ("scurnn", {"phases", "recurrent"}),
+        ("restricted-urnn", {"phases", "recurrent"}),
+        ("eurnn", {"phases", "recurrent"}),
+        ("full-urnn", {"unitary"}),
+        ("antisymmetric-gated", {"recurrent"}),
+        ("antisymmetric-ablation", set()),
+        ("lstm", set()),
     ],
 )
 def test_the_parts_of_a_layer_are_those_of_its_variables(model, parts):

@@ -106,7 +106,7 @@ def test_classes_and_functions(module, where):
     assert (made.units, made.activation) == (4, keras.activations.relu)
     assert make_layer(f"{where}:Rotation", 4, {"dropout": 0.5}).cell.dropout == 0.5
     assert kind_of(f"{where}:Wide").title == "Wide"
-    assert parts_of(f"{where}:Wide") == ()
+    assert parts_of(f"{where}:Wide") == set()
 
 
 def test_a_layer_has_its_own_units_and_arguments(module, tmp_path):

@@ -34,8 +34,8 @@ def test_arguments_are_those_of_the_example(section, tmp_path, monkeypatch):
     name = section.example.replace("_", "-")
     for run in _differing(section.runs()):
         arguments = ["--out", str(tmp_path), *run.arguments]
-        if run.data:
-            arguments += [run.data_option, "data"]
+        if section.data:
+            arguments += [section.data_option, "data"]
         if name in TASKS:
             settings = read_task(name, "", arguments)
             assert run.name.startswith(f"{section.name}-{settings.model}")
@@ -82,7 +82,7 @@ def test_report_on_an_example_that_compares(tmp_path):
     results.mkdir()
     (run,) = section.runs()
     record = run_record({"seed": 5})
-    add_record(results / run.records, run.name, record)
+    add_record(results / section.records, run.name, record)
     (results / f"{section.name}-table.md").write_text("| network |\n|---|\n| x |\n")
     write_report(tmp_path)
     text = (tmp_path / "RESULTS.md").read_text()

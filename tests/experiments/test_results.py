@@ -59,11 +59,7 @@ def test_figures_beside_the_lstm_are_those_of_the_records(name):
 @pytest.mark.parametrize(
     ("name", "figure", "models"),
     [
-        (
-            "copying-t-1000",
-            "test cross-entropy there",
-            "scornn scurnn full-urnn lstm",
-        ),
+        ("copying-t-1000", "test cross-entropy there", "scornn scurnn full-urnn lstm"),
         (
             "characters-of-the-penn-treebank-10-epochs",
             "test bits per character there",

@@ -195,12 +195,3 @@ def test_a_run_goes_on_with_its_own_data_and_backend(tmp_path, capsys, monkeypat
             go("a", 2, "--resume")
     assert "backend=" in capsys.readouterr().err
     assert max(go("a", 2, "--resume")["updates"]) > 1
-
-
-def test_a_folder_with_a_run_is_left_alone(tmp_path, capsys):
-    run("adding", tmp_path, "--smoke", "--model", "rnn")
-    before = (tmp_path / "run.json").read_bytes()
-    with pytest.raises(SystemExit):
-        run("adding", tmp_path, "--smoke", "--model", "rnn")
-    assert "--resume" in capsys.readouterr().err
-    assert (tmp_path / "run.json").read_bytes() == before
