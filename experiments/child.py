@@ -18,8 +18,8 @@ if __name__ == "__main__":
     threading.Thread(target=_end_with_parent, args=(pipe,), daemon=True).start()
     del sys.argv[0]
     if sys.argv[0] == "-m":
-        del sys.argv[0]
-        sys.path[0] = os.getcwd()
+        # In the root of a checkout, its package would hide the installed one.
+        del sys.argv[0], sys.path[0]
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     else:
         # As Python itself would set it: this folder is not one to import from.

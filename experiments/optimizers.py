@@ -51,6 +51,8 @@ def parse(rule: str, updates: int) -> keras.optimizers.Optimizer:
             numbers = [_number(word, text) for text in texts]
             options |= zip(WORDS[word], numbers, strict=True)
         decay, plateau = options.pop("decay", None), options.pop("plateau", None)
+        if decay and plateau:
+            raise ValueError
         if decay:
             learning_rate = keras.optimizers.schedules.ExponentialDecay(
                 learning_rate, updates, decay, staircase=True

@@ -48,7 +48,7 @@ def write_csv(path: FilePath, rows: Iterable[Mapping[str, Any]]) -> None:
         replacing(path) as aside,
         open(aside, "w", encoding="utf-8", newline="") as file,
     ):
-        writer = csv.DictWriter(file, names)
+        writer = csv.DictWriter(file, names, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 

@@ -135,6 +135,7 @@ def test_a_rate_falls_where_validation_does_not_improve(scaled, tmp_path):
         "adam 1 momentum 0.9",
         "sgd 1 decay 0",
         "sgd 1 plateau -1",
+        "sgd 1 decay 0.5 plateau 0.5",
         "sgd 1 nesterov",
     ],
 )
