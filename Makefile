@@ -94,7 +94,6 @@ timit: timit-dir $(VENV)/.demo ## train on TIMIT: TIMIT_DIR=/path/to/TIMIT [OUT=
 	$(run) examples/timit_splits.py --corpus "$(TIMIT_DIR)" --out "$(OUT)"
 
 bench: $(VENV)/.test ## run the benchmarks in their short form
-	$(run) benchmarks/speech_pipeline.py
 	$(run) benchmarks/recurrence.py
 	KERAS_BACKEND=jax $(run) benchmarks/recurrence.py
 

@@ -191,25 +191,3 @@ def test_distribution(tmp_path):
         *errors, moved = (float(x) for cell in row[1:] for x in cell.split(", "))
         assert len(errors) == 6
         assert max(errors) < 1e-8 < moved
-
-
-@ON_TENSORFLOW
-def test_speech_pipeline(load, monkeypatch, tmp_path):
-    out = tmp_path / "table.md"
-    options = ["--seconds", 1, "--workers", 1, "--repeats", 1, "--out", out]
-    run(load("speech_pipeline"), monkeypatch, *options)
-    assert float(rows(out)[0][-1]) > 0
-
-
-@ON_TENSORFLOW
-@pytest.mark.slow
-def test_spectra(load, monkeypatch, tmp_path, capsys):
-    options = ["--updates", 10, "--only", "ScoRNN", "SimpleRNN", "--out", tmp_path]
-    run(load("spectra"), monkeypatch, *options)
-    for name in ("scornn-eigenvalues", "simplernn-eigenvalues", "margins"):
-        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-    # One stays at rounding, and the other does not.
-    kept, free = (
-        float(line.split()[-1]) for line in capsys.readouterr()[0].splitlines()[-2:]
-    )
-    assert kept < 1e-5 < 1e-3 < free
