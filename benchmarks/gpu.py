@@ -3,8 +3,8 @@
 The check compares outputs and gradients of each layer with those of Keras's loop around
 its cell, in float64 on the CPU. The difference may be five times that of this loop on
 the device, in the same precision. Nothing is measured where a layer is wrong. Then come
-outputs with gradients (training without the optimizer) and inference, of the LSTM by
-Keras's loop, by cuDNN through JAX and through PyTorch (whose training includes Adam).
+training and inference, of the LSTM by Keras's loop, by cuDNN through JAX and through
+PyTorch.
 
 Run it as `python benchmarks/gpu.py`, with JAX and PyTorch for the GPU; TensorFlow is
 not needed. It writes two tables. It also runs on a CPU, without cuDNN.
@@ -12,7 +12,6 @@ not needed. It writes two tables. It also runs on a CPU, without cuDNN.
 
 import itertools
 import os
-from collections.abc import Callable
 from typing import Any
 
 os.environ["KERAS_BACKEND"] = "jax"
@@ -24,7 +23,7 @@ import keras
 import measuring
 import numpy as np
 from jax import numpy as jnp
-from measuring import LAYERS, make_layer, matched
+from measuring import LAYERS, MATCHED, make_layer
 
 # Keras's dtype policy, JAX's precision of float32 products, and the rounding error of
 # their factors: of TensorFloat-32 the whole spacing, as some devices truncate.
@@ -35,9 +34,8 @@ PRECISIONS: dict[str, tuple[str, str | None, float]] = {
 }
 ALLOWED = 5  # times the error of Keras's loop
 CHECKED = [name for name in LAYERS if name != "LSTM"]
-PEERS = ["SimpleRNN", "LSTM", "LSTM, cuDNN", "torch LSTM"]
-PEERS += [f"{name}, as many parameters" for name in PEERS[1:]]
-Shape = tuple[int, int, int]
+LSTMS = ["LSTM, loop", "LSTM, cuDNN", "torch LSTM"]
+CANDIDATES = [*CHECKED, "SimpleRNN", *LSTMS, *(name + MATCHED for name in LSTMS)]
 
 
 def set_precision(precision: str) -> None:
@@ -47,8 +45,11 @@ def set_precision(precision: str) -> None:
     jax.config.update("jax_default_matmul_precision", products)
 
 
-def functions(layer: Any, upstream: Any) -> tuple[Callable[..., Any], ...]:
-    """Makes functions of weights and inputs: outputs with gradients, and outputs."""
+def evaluate(layer: Any, weights: Any, x: Any, upstream: Any) -> dict[str, np.ndarray]:
+    """Computes the outputs and gradients of a layer with some weights."""
+    layer.build(x.shape)
+    layer.cell.set_weights(weights)
+    trained = [variable.value for variable in layer.trainable_variables]
     fixed = [variable.value for variable in layer.non_trainable_variables]
 
     def infer(weights: Any, x: Any, training: bool = False) -> Any:
@@ -59,21 +60,13 @@ def functions(layer: Any, upstream: Any) -> tuple[Callable[..., Any], ...]:
         outputs = infer(weights, x, training=True)
         return jnp.sum(outputs * upstream), outputs
 
-    return jax.jit(jax.value_and_grad(loss, (0, 1), has_aux=True)), jax.jit(infer)
-
-
-def evaluate(layer: Any, weights: Any, x: Any, upstream: Any) -> dict[str, np.ndarray]:
-    """Computes the outputs and gradients of a layer with some weights."""
-    layer.build(x.shape)
-    layer.cell.set_weights(weights)
-    train, infer = functions(layer, upstream)
-    trained = [variable.value for variable in layer.trainable_variables]
+    train = jax.jit(jax.value_and_grad(loss, (0, 1), has_aux=True))
     (_, outputs), (to_weights, to_x) = train(trained, x)
     names = (variable.name for variable in layer.trainable_variables)
     found = dict(zip(names, to_weights, strict=True))
     plain = type(layer) is keras.layers.RNN  # The same in inference as in training.
     found |= {"outputs": outputs, "inputs": to_x}
-    found["inference"] = outputs if plain else infer(trained, x)
+    found["inference"] = outputs if plain else jax.jit(infer)(trained, x)
     return {name: np.asarray(value, "float64") for name, value in found.items()}
 
 
@@ -117,40 +110,18 @@ def check(name: str, precision: str, n: int) -> dict[str, tuple[float, float]]:
     return found
 
 
-def steps_of(name: str, precision: str, shape: Shape) -> measuring.Steps:
-    """Makes the steps of a candidate."""
-    n, steps, batch = shape
-    kind, *others = name.split(", ")
-    units = matched("LSTM", n) if "as many parameters" in others else n
-    if kind == "torch LSTM":
-        return measuring.torch_steps("LSTM", units, steps, batch, precision)
-    if kind == "SimpleRNN":
-        layer = keras.layers.SimpleRNN(n)
-    elif kind == "LSTM":
-        layer = keras.layers.LSTM(units, use_cudnn="cuDNN" in others)
-    else:
-        layer = make_layer(name, n)
-    x = jax.random.normal(jax.random.key(0), (batch, steps, 1))
-    layer.build(x.shape)
-    upstream = jnp.ones(layer.compute_output_shape(x.shape))
-    given = [variable.value for variable in layer.trainable_variables], x
-    train, infer = functions(layer, upstream)
-    wait = jax.block_until_ready
-    return lambda: wait(train(*given)), lambda: wait(infer(*given))
-
-
-def times(names: list[str], precision: str, shape: Shape, repeats: int) -> Any:
+def times(names: list[str], repeats: int, precision: str, *shape: int) -> Any:
     """Measures candidates; returns their cells of the table, or why there are none."""
     set_precision(precision)
     found: dict[str, list[str]] = {}
     for name in names:
         try:
-            make = lambda name: steps_of(name, precision, shape)  # noqa: E731
-            own = measuring.measure([name], make, repeats)[name]
+            arguments = (repeats, *shape, "auto", precision)
+            own = measuring.measure([name], *arguments)[name]
             found[name] = [f"{1e3 * own[kind]:.3g}" for kind in ("train", "infer")]
             found[name].append(f"{own['first']:.1f}")
         except Exception as error:  # Such as a lack of memory; others are measured.
-            why = f"{type(error).__name__}: {error}".splitlines()[0][:100]
+            why = " ".join(f"{type(error).__name__}: {error}".split())[:150]
             found[name] = [why, "", ""]
     return found
 
@@ -159,7 +130,7 @@ def main() -> None:
     """Runs the benchmark from the command line."""
     sizes: dict[str, Any] = {"units": [128, 512], "steps": 784, "batch": 128}
     sizes |= {"repeats": 10, "precision": list(PRECISIONS)}
-    options = measuring.parse(__doc__, "", [*CHECKED, *PEERS], **sizes)
+    options = measuring.parse(__doc__, "", CANDIDATES, **sizes)
     device = f"{jax.devices()[0].device_kind}, "
     checked = [name for name in CHECKED if name in options.only]
     rows, wrong = [], []
@@ -175,15 +146,12 @@ def main() -> None:
         raise SystemExit("Nothing is measured:\n" + "\n".join(wrong))
 
     rows = []
-    by_torch = [name for name in options.only if name.startswith("torch")]
-    by_jax = [name for name in options.only if name not in by_torch]
     for n, precision in itertools.product(options.units, options.precision):
-        shape = (n, options.steps, options.batch)
-        for names in filter(None, (by_jax, by_torch)):
-            arguments = (names, precision, shape, options.repeats)
-            for name, cells in measuring.apart(times, arguments)[0].items():
-                rows.append([name, *map(str, shape), precision, *cells])
-    titles = ["layer", "n", "T", "B", "precision"]
+        given = precision, n, options.steps, options.batch
+        found = measuring.grouped(times, options.only, options.repeats, *given)
+        for name, cells in found.items():
+            rows.append([name, *map(str, given), *cells])
+    titles = ["layer", "precision", "n", "T", "B"]
     titles += ["training step, ms", "inference, ms", "first step, s"]
     measuring.report(options.out / "gpu-speed.md", titles, rows, device)
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import keras
 import numpy as np
@@ -22,14 +22,11 @@ import keras_ortho
 from keras_ortho import cells, optimizers, parametrizations
 from keras_ortho.architectures import ARCHITECTURES
 from keras_ortho.baselines import matched_units
-from keras_ortho.extras import require
 from keras_ortho.parametrizations.skew import num_entries
 from keras_ortho.processors import processor_count
 
-ROOT = Path(__file__).resolve().parents[1]
 OUT = Path("out/benchmarks", keras.backend.backend())
 OUTPUTS = 10
-Result = TypeVar("Result")
 Steps = tuple[Callable[[], Any], Callable[[], Any]]
 Found = dict[str, dict[str, float]]
 
@@ -46,13 +43,23 @@ LAYERS = {
     "ORNN": "ORNN(n, reflections=16)",
     "LSTM": "keras.layers.LSTM(n)",
 }
+# Other candidates; those of PyTorch are "torch LSTM" and "torch RNN, orthogonal".
+PEERS = {
+    "SimpleRNN": "keras.layers.SimpleRNN(n)",
+    "RNN(ScoRNNCell)": "keras.layers.RNN(ScoRNNCell(n))",
+    "ScoRNN, recompute": "ScoRNN(n, recompute=True)",
+    "GRU": "keras.layers.GRU(n)",
+    "LSTM, loop": "keras.layers.LSTM(n, use_cudnn=False)",
+    "LSTM, cuDNN": "keras.layers.LSTM(n, use_cudnn=True)",
+}
+MATCHED = ", as many parameters"  # as a `ScoRNN(n)`, at the end of a name
 
 
-def parse(about: Any, out: str, only: Iterable[str] = (), **defaults: Any) -> Any:
+def parse(about: Any, out: str, only: Iterable[str], **defaults: Any) -> Any:
     """Reads `--only`, some candidates, `--out`, and what else has a default."""
     parser = argparse.ArgumentParser(description=(about or "").split("\n\n")[0])
-    if names := list(only):
-        parser.add_argument("--only", nargs="+", choices=names, default=names)
+    names = list(only)
+    parser.add_argument("--only", nargs="+", choices=names, default=names)
     for name, default in {**defaults, "out": OUT / out}.items():
         given: dict[str, Any] = {"type": type(default), "help": f"({default})"}
         if isinstance(default, list):
@@ -69,11 +76,6 @@ def make_layer(name: str, n: int = 0, **others: Any) -> Any:
     return eval(LAYERS.get(name, name), {**names, "n": n})
 
 
-def matched(kind: str, n: int) -> int:
-    """Finds the units of an LSTM or GRU with the parameters of a `ScoRNN(n)`."""
-    return matched_units(kind.lower(), num_entries(n) + 2 * n, features=1)
-
-
 def data(steps: int, batch: int) -> tuple[np.ndarray, np.ndarray]:
     """Draws sequences of numbers, and targets."""
     random = np.random.default_rng(0)
@@ -81,7 +83,7 @@ def data(steps: int, batch: int) -> tuple[np.ndarray, np.ndarray]:
     return x, random.random((batch, OUTPUTS), "float32")
 
 
-def keras_steps(layer: Any, steps: int, batch: int, jit_compile: Any = "auto") -> Steps:
+def keras_steps(layer: Any, steps: int, batch: int, jit: Any) -> Steps:
     """Makes the training and inference step of a network with one recurrent layer."""
     x, y = data(steps, batch)
     inputs, head = keras.Input((steps, 1)), keras.layers.Dense(OUTPUTS)
@@ -89,25 +91,24 @@ def keras_steps(layer: Any, steps: int, batch: int, jit_compile: Any = "auto") -
     # If the optimizer keeps the matrix unitary, that work belongs to the step.
     kept = "unitary" in map(optimizers.group_of, model.trainable_variables)
     optimizer = optimizers.paper_optimizer() if kept else "adam"
-    model.compile(optimizer, "mse", jit_compile=jit_compile)
+    model.compile(optimizer, "mse", jit_compile=jit)
     return (
         functools.partial(model.train_on_batch, x, y),
         functools.partial(model.predict_on_batch, x),
     )
 
 
-def torch_steps(
-    kind: str, units: int, steps: int, batch: int, precision: str = "float32"
-) -> Steps:
+def torch_steps(kind: str, n: int, steps: int, batch: int, precision: str) -> Steps:
     """Makes the steps of PyTorch's `"LSTM"` or orthogonal `"RNN"`; on a GPU cuDNN's."""
-    torch = require("torch", extra="torch")
+    import torch
+
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
-    rnn = getattr(torch.nn, kind)(1, units, batch_first=True)
+    rnn = getattr(torch.nn, kind)(1, n, batch_first=True)
     if kind == "RNN":
         torch.nn.utils.parametrizations.orthogonal(rnn, "weight_hh_l0")
-    rnn, head = rnn.to(device), torch.nn.Linear(units, OUTPUTS).to(device)
+    rnn, head = rnn.to(device), torch.nn.Linear(n, OUTPUTS).to(device)
     optimizer = torch.optim.Adam([*rnn.parameters(), *head.parameters()])
     x, y = (torch.from_numpy(each).to(device) for each in data(steps, batch))
 
@@ -130,6 +131,19 @@ def torch_steps(
     return train, infer
 
 
+def steps_of(
+    name: str, n: int, steps: int, batch: int, jit: Any = "auto", precision: str = ""
+) -> Steps:
+    """Makes the steps of a candidate; Keras's precision is a global setting."""
+    kind, *others = name.split(MATCHED)
+    if others:
+        parameters = num_entries(n) + 2 * n
+        n = matched_units("gru" if kind == "GRU" else "lstm", parameters, features=1)
+    if kind.startswith("torch"):
+        return torch_steps(kind[6:].split(",")[0], n, steps, batch, precision)
+    return keras_steps(make_layer(PEERS.get(kind, kind), n), steps, batch, jit)
+
+
 def in_turns(calls: Mapping[Any, Callable[[], Any]], repeats: int) -> dict[Any, float]:
     """Returns the median time of calls, in turns: other load slows all alike."""
     seconds: dict[Any, list[float]] = {name: [] for name in calls}
@@ -141,12 +155,13 @@ def in_turns(calls: Mapping[Any, Callable[[], Any]], repeats: int) -> dict[Any, 
     return {name: statistics.median(own) for name, own in seconds.items()}
 
 
-def measure(names: Iterable[str], make: Callable[[str], Steps], repeats: int) -> Found:
+def measure(names: Iterable[str], repeats: int, *arguments: Any) -> Found:
     """Measures the first training step, then training and inference in turns."""
+    steps_of("SimpleRNN", 4, 4, 2)[0]()  # The one-time setup of the backend.
     found: Found = {}
     calls: dict[Any, Callable[[], Any]] = {}
     for name in names:
-        train, infer = make(name)
+        train, infer = steps_of(name, *arguments)
         found[name] = {"first": in_turns({"": train}, 1)[""]}
         for call in (infer, train, infer):  # Some compilation is at the second call.
             call()
@@ -156,11 +171,19 @@ def measure(names: Iterable[str], make: Callable[[str], Steps], repeats: int) ->
     return found
 
 
-def apart(function: Callable[..., Result], *processes: Sequence[Any]) -> list[Result]:
+def apart(function: Callable[..., Any], *processes: Sequence[Any]) -> list[Any]:
     """Calls a function in fresh processes at once, with the arguments of each."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(len(processes), mp_context=spawn) as pool:
         return list(pool.map(function, *zip(*processes, strict=True)))
+
+
+def grouped(function: Callable[..., Any], names: list[str], *arguments: Any) -> Any:
+    """Measures PyTorch's candidates apart: its threads and memory are in the way."""
+    by_torch = [name for name in names if name.startswith("torch")]
+    groups = [name for name in names if name not in by_torch], by_torch
+    parts = [apart(function, (group, *arguments))[0] for group in groups if group]
+    return {name: found for part in parts for name, found in part.items()}
 
 
 def machine() -> str:
@@ -168,7 +191,9 @@ def machine() -> str:
     found = re.search("model name\t: (.*)", Path("/proc/cpuinfo").read_text("utf-8"))
     processor = found[1] if found else platform.machine()
     git = ["git", "describe", "--always", "--dirty"]
-    commit = subprocess.run(git, cwd=ROOT, capture_output=True, text=True).stdout
+    commit = subprocess.run(
+        git, cwd=Path(__file__).parent, capture_output=True, text=True
+    ).stdout
     versions = [f"Python {platform.python_version()}"]
     for package in ("keras", "tensorflow", "jax", "torch", "numpy"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):

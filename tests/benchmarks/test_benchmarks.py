@@ -69,7 +69,7 @@ def test_recurrence(load, monkeypatch, tmp_path):
     out = tmp_path / "recurrence.md"
     names = ["SimpleRNN", "ScoRNN", "LSTM, as many parameters"]
     names += ["torch RNN, orthogonal"] if importlib.util.find_spec("torch") else []
-    sizes = ["--form", "tiny", "--repeats", 1]
+    sizes = ["--units", 5, "--steps", 7, "--batch", 3, "--repeats", 1]
     options = [*sizes, "--only", *names, "--out", out]
     run(load("recurrence"), monkeypatch, *options)
     found = rows(out)
@@ -142,13 +142,13 @@ def test_wrong_layers_are_found(gpu, monkeypatch, precision):
 @ON_JAX
 @pytest.mark.backends
 def test_gpu(gpu, monkeypatch, tmp_path):
-    names = ["ScoRNN", "LSTM", "LSTM, cuDNN"]
+    names = ["ScoRNN", "LSTM, loop", "LSTM, cuDNN"]
     options = ["--units", 16, "--steps", 5, "--batch", 2, "--repeats", 1]
     options += ["--precision", "float32", "--out", tmp_path, "--only", *names]
     run(gpu, monkeypatch, *options)
     first, second, cudnn = rows(tmp_path / "gpu-speed.md")
     assert min(float(number) for number in (*first[-3:-1], *second[-3:-1])) > 0
-    assert cudnn[-3].startswith("ValueError: use_cudnn=True")  # On a CPU.
+    assert "use_cudnn=True" in cudnn[-3]  # On a CPU.
     monkeypatch.setattr(gpu, "check", lambda *_: {"outputs": (1.0, 0.5)})
     with pytest.raises(SystemExit, match="ScoRNN float32 outputs 1.0e\\+00 5.0e-01"):
         run(gpu, monkeypatch, *options)
@@ -165,7 +165,7 @@ def test_gpu_runs_without_tensorflow(tmp_path):
     options += ["--precision", "float32", "--only", "ScoRNN", "--out", tmp_path]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     printed = run_python(BENCHMARKS / "gpu.py", *options, env=environment)
-    assert "| ScoRNN | 16 | 5 | 2 | float32 |" in printed
+    assert "| ScoRNN | float32 | 16 | 5 | 2 |" in printed
 
 
 @ON_TENSORFLOW
