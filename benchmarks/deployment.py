@@ -1,11 +1,10 @@
-"""Exports every layer in every format, and measures the files and a frozen step.
+"""Exports every layer in every format, and compares the files with the model.
 
 Each layer, followed by a dense one, is exported as a model of whole sequences of any
 size and as one of a step. LiteRT, which has no lists of tensors, gets a sequence model
-of one sequence of eight steps. The first table has the largest difference of each file
-from the model, relative to the largest output. The second has the time of a call of one
-frame, over that of `SimpleRNN` with as many real state entries. Run it as `python
-benchmarks/deployment.py`, with TensorFlow and the extra `export`.
+of one sequence of eight steps. The table has the largest difference of each file from
+the model, relative to the largest output. Run it as `python benchmarks/deployment.py`,
+with TensorFlow and the extra `export`.
 """
 
 from collections.abc import Callable
@@ -17,11 +16,11 @@ import numpy as np
 import onnxruntime
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
-from measuring import LAYERS, in_turns, make_layer, parse, report
+from measuring import LAYERS, make_layer, parse, report
 
 from keras_ortho import freeze, initial_states, step_model
 
-UNITS, FEATURES, BATCH, STEPS, UNROLLED, FRAME = 16, 3, 2, 70, 8, 40
+UNITS, FEATURES, BATCH, STEPS, UNROLLED = 16, 3, 2, 70, 8
 LITERT = {"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS]}
 # By the ending of a file.
 FORMATS: dict[str, dict[str, Any]] = {
@@ -101,44 +100,13 @@ def export(name: str, folder: Path) -> list[str]:
     return cells
 
 
-def call(layer: keras.layers.Layer, frozen: bool) -> Callable[[], None]:
-    """Makes a compiled call of one frame, from the states of the previous one."""
-    model = keras.Sequential([keras.Input((None, FRAME), batch_size=1), layer])
-    model = freeze(model) if frozen else model
-    step = step_model(model)
-    run = tf.function(lambda *given: step(given, training=False), reduce_retracing=True)
-    x = tf.ones((1, FRAME))
-    states = [tf.constant(state) for state in initial_states(model, 1)]
-
-    def one() -> None:
-        nonlocal states
-        _, *states = run(x, *states)
-
-    one()
-    one()
-    return one
-
-
 def main() -> None:
     """Runs the benchmark from the command line."""
-    options = parse(__doc__, "deployment", LAYERS, state=512, repeats=300)
+    options = parse(__doc__, "deployment", LAYERS)
     options.out.mkdir(parents=True, exist_ok=True)
     keras.utils.set_random_seed(0)
     rows = [[f"`{LAYERS[name]}`", *export(name, options.out)] for name in options.only]
     report(options.out / "export.md", [f"n = {UNITS}", *FILES], rows)
-    rows = []
-    for name in options.only:
-        row = [f"`{LAYERS[name]}`"]
-        for frozen in (False, True):
-            # Only two calls take turns: after one that factorizes a matrix, the next
-            # finds the caches of the processor without its own data.
-            calls = {"own": call(make_layer(name, options.state), frozen)}
-            calls["other"] = call(keras.layers.SimpleRNN(options.state), False)
-            seconds = in_turns(calls, options.repeats)
-            row.append(f"{seconds['own'] / seconds['other']:.2f}")
-        rows.append(row)
-    titles = [f"n = {options.state}, one frame", "not frozen", "frozen"]
-    report(options.out / "frozen.md", titles, rows)
 
 
 if __name__ == "__main__":

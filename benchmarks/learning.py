@@ -24,16 +24,18 @@ import jax.numpy as jnp
 import keras
 import numpy as np
 from measuring import make_layer
-from peers import LEM, LRU
+from peers import LRU, LEMCell
 
 from keras_ortho.baselines import irnn
 from keras_ortho.optimizers import two_rate_adam
 from keras_ortho.tasks import adding, addition, copying
 
-KEYS = ["task", "layer", "rate", "seed"]
-COLUMNS = [*KEYS, "to half", "to a tenth", "last", "least", "parameters", "seconds"]
+COLUMNS = ["task", "layer", "rate", "seed", "to half", "to a tenth", "last", "least"]
+COLUMNS += ["parameters", "seconds", "curve"]  # Of errors, at equal distances.
 CHUNK = 25  # updates in a call of the compiled program
 Data = tuple[np.ndarray, np.ndarray]
+Run = tuple[str, int]  # its rate and seed
+Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ def network(task: Task, expression: str, data: Data) -> keras.Model:
     """Builds the network of a task around a layer, an expression like `GORU(64)`."""
 
     def recurrent(return_sequences: bool) -> keras.layers.Layer:
-        layer = make_layer(expression, irnn=irnn, LEM=LEM, LRU=LRU)
+        layer = make_layer(expression, irnn=irnn, LEMCell=LEMCell, LRU=LRU)
         # A parametrized layer holds the recurrent one.
         getattr(layer, "layer", layer).return_sequences = return_sequences
         return layer
@@ -127,10 +129,8 @@ def optimizer_of(rate: str) -> Any:
     return makers[name](*(float(rate) for rate in rates.split(",") if rate))
 
 
-def train(
-    task: Task, layer: str, runs: Sequence[tuple[str, int]]
-) -> Iterator[tuple[list[Any], np.ndarray]]:
-    """Trains at once from some rates and seeds; yields figures and curve of each."""
+def train(task: Task, layer: str, runs: Sequence[Run]) -> Iterator[list[Any]]:
+    """Trains at once from some rates and seeds; yields the columns of each."""
     start = time.perf_counter()
     streams = [draws(task, seed) for _, seed in runs]
     valid = [next(stream) for stream in streams]
@@ -187,16 +187,41 @@ def train(
     seconds = time.perf_counter() - start
     for run, curve in zip(runs, np.transpose(curves), strict=True):
         reached = [first_below(curve, task.without / part) for part in (2, 10)]
-        figures = [place and place * task.each for place in reached]
+        figures: list[Any] = [place and place * task.each for place in reached]
         figures += [f"{value:.5f}" for value in (curve[-1], np.nanmin(curve))]
         figures += [model.count_params(), round(seconds / len(runs), 1)]
-        yield [*run, *figures], curve
+        yield [*run, *figures, " ".join(f"{error:.4g}" for error in curve)]
 
 
 def first_below(curve: np.ndarray, level: float) -> int | str:
     """Returns the number of the first value of a curve that is at most a level."""
     places = np.flatnonzero(curve <= level)
     return int(places[0]) + 1 if len(places) else ""
+
+
+def rows_of(path: Path, name: str, layer: str, runs: Sequence[Run]) -> Rows:
+    """Reads the rows of some rates and seeds that a table has."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["task"] == name]
+    own = [row for row in rows if row["layer"] == layer]
+    return [row for row in own if (row["rate"], int(row["seed"])) in runs]
+
+
+def trained(
+    path: Path, name: str, task: Task, layer: str, runs: Sequence[Run], title: str = ""
+) -> Rows:
+    """Returns the rows of a layer, perhaps by a title; those that lack are made."""
+    title = title or layer
+    done = [(row["rate"], int(row["seed"])) for row in rows_of(path, name, title, runs)]
+    if left := [run for run in runs if run not in done]:
+        new = [[name, title, *row] for row in train(task, layer, left)]
+        lines = [COLUMNS] * (not path.exists()) + new
+        with path.open("a", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows(lines)
+        print(*(row[:-1] for row in new), sep="\n", flush=True)
+    return rows_of(path, name, title, runs)
 
 
 def main() -> None:
@@ -211,21 +236,10 @@ def main() -> None:
     given = parser.parse_args()
     for task, rate in itertools.product(given.tasks, given.rates):
         task_of(task), optimizer_of(rate)  # Typing errors come before hours of work.
-    if not given.table.exists():
-        given.table.write_text(",".join(COLUMNS) + "\n")
-    with given.table.open(newline="") as file:
-        done = [row[: len(KEYS)] for row in csv.reader(file)]
     for key in itertools.product(given.tasks, given.layers, given.rates):
-        seeds = [seed for seed in given.seeds if [*key, str(seed)] not in done]
-        if not seeds:
-            continue
-        task, layer, rate = key
-        found = train(task_of(task), layer, [(rate, seed) for seed in seeds])
-        rows = [[task, layer, *row] for row, _ in found]
-        with given.table.open("a", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(rows)
-        for row in rows:
-            print(*row, sep="\t", flush=True)
+        name, layer, rate = key
+        runs = [(rate, seed) for seed in given.seeds]
+        trained(given.table, name, task_of(name), layer, runs)
 
 
 if __name__ == "__main__":

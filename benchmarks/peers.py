@@ -21,7 +21,7 @@ class LRUBlock(keras.layers.Layer):
     GELU, GLU, and the inputs added.
     """
 
-    def build(self, input_shape: Sequence[int | None]) -> None:
+    def build(self, input_shape: Sequence[Any]) -> None:
         """Creates the weights of as many complex states as there are inputs."""
         n = self.units = input_shape[-1]
         # Seeded by `keras.utils.set_random_seed`, as Keras's initializers are.
@@ -128,8 +128,3 @@ class LEMCell(keras.layers.Layer):
         z = (1 - fast) * z + fast * ops.tanh(x[2] + h[2])
         y = (1 - slow) * y + slow * ops.tanh(x[3] + z @ self.slow_kernel)
         return y, [y, z]
-
-
-def LEM(units: int) -> keras.layers.RNN:  # noqa: N802
-    """Makes a layer of long expressive memory."""
-    return keras.layers.RNN(LEMCell(units))
