@@ -3,8 +3,7 @@
 Each layer, followed by a dense one, is exported as a model of whole sequences of any
 size and as one of a step. LiteRT, which has no lists of tensors, gets a sequence model
 of one sequence of eight steps. The table has the largest difference of each file from
-the model, relative to the largest output. Run it as `python benchmarks/deployment.py`,
-with TensorFlow and the extra `export`.
+the model, relative to the largest output. It needs TensorFlow and the extra `export`.
 """
 
 from collections.abc import Callable

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.benchmarks.test_benchmarks import BENCHMARKS, ON_JAX, run
+from tests.benchmarks.test_benchmarks import BENCHMARKS, ON_JAX, ON_TENSORFLOW, run
 
 
 def sigmoid(x):
@@ -43,6 +43,7 @@ def test_the_best_rate_of_the_trials_is_reported(peers, monkeypatch, tmp_path):
     assert shown in (tmp_path / "adding-5.md").read_text()
 
 
+@ON_TENSORFLOW  # JAX has no float64 unless it is asked for it at first.
 @pytest.mark.usefixtures("double")
 def test_lem_is_the_paper_s_equation_3(peers):
     layer = keras.layers.RNN(peers.LEMCell(3), return_sequences=True)
@@ -61,6 +62,7 @@ def test_lem_is_the_paper_s_equation_3(peers):
         np.testing.assert_allclose(found[:, step], y, atol=1e-13)
 
 
+@ON_TENSORFLOW  # JAX has no float64 unless it is asked for it at first.
 @pytest.mark.usefixtures("double")
 def test_the_recurrence_of_lru_is_its_loop(peers):
     block = peers.LRUBlock()
