@@ -1,5 +1,6 @@
 """Removes noise from speech: trains, scores and applies recurrent networks.
 
+    python examples/denoise.py --apply noisy.wav --to clean.wav
     python examples/denoise.py --out out/denoise
     python examples/denoise.py --records out/timit/records --out out/denoise
     python examples/denoise.py --run out/denoise --apply noisy.wav --to clean.wav
@@ -50,6 +51,7 @@ from keras_ortho.training import MODEL, best_epoch, train
 
 RESULTS, SCORES, TABLE = "results.json", "scores.csv", "results.md"
 NOISY, WIENER = "noisy", "Wiener filter"
+TRAINED = Path(__file__).with_name("denoiser.keras")  # `docs/speech.md` says how.
 USUAL = {
     "models": ["goru-paper", "lstm"],
     "units": 128,
@@ -212,16 +214,17 @@ def parse(argv: Sequence[str] | None = None) -> Settings:
 
 
 def apply() -> None:
-    """Cleans a recording with the first network of a run, which may still go on."""
+    """Cleans a recording with the network that comes along, or the first of a run."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
-    for name in ("--run", "--apply", "--to"):
+    parser.add_argument("--run", type=Path)
+    for name in ("--apply", "--to"):
         parser.add_argument(name, type=Path, required=True)
     given = parser.parse_args()
     if given.to.resolve() == given.apply.resolve():
         raise ValueError(
             f"`--to` must be another file than `--apply`. Received: {given.to}"
         )
-    networks = [*given.run.glob(f"*/*/{MODEL}")]
+    networks = [*given.run.glob(f"*/*/{MODEL}")] if given.run else [TRAINED]
     if not networks:
         raise FileNotFoundError(
             f"`--run` must be the folder of a run with a trained network, {MODEL}. "
@@ -233,7 +236,7 @@ def apply() -> None:
     model = keras.saving.load_model(first, compile=False)
     cleaned = model.predict(samples[None], verbose=0)[0]
     audio.write_wav(given.to, cleaned, audio.SAMPLE_RATE)
-    print(f"Cleaned by {first.parent}: {given.to}, at 8 kHz")
+    print(f"Cleaned by {first}: {given.to}, at 8 kHz")
 
 
 if __name__ == "__main__":
