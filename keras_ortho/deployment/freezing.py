@@ -61,6 +61,9 @@ def freeze(model: keras.layers.Layer) -> Any:
         graph = isinstance(layer, keras.Sequential | Functional)
         if own_call or (isinstance(layer, keras.Model) and not graph):
             raise _cannot(layer, "overrides `call`, which its config does not describe")
+        parts = layer.layers if isinstance(layer, keras.Sequential) else ()
+        if len(parts) > len(set(map(id, parts))):
+            raise _cannot(layer, "has a layer twice, which its config contains once")
     # Classes that are not registered are looked up by name.
     own = {type(x) for x in every if not type(x).__module__.startswith("keras.")}
     with knowing_also({cls.__name__: cls for cls in own}):

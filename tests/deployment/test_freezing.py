@@ -200,6 +200,7 @@ def shared():
         (lambda: sequential(Subclassed()), "overrides `call`"),
         (lambda: sequential(Doubled(4, ScaledCayley())), "overrides `call`"),
         (lambda: sequential(Hidden()), "not in the config of the layer that contains"),
+        (lambda: sequential(*[layers.Dense(4)] * 2), "has a layer twice"),
     ],
 )
 def test_what_cannot_be_frozen(make, words):
