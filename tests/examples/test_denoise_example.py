@@ -11,7 +11,9 @@ import pytest
 from experiments.layers import trained_parameters
 from experiments.speech import layer_of, matched_rows
 from keras_ortho.audio import istft, log_power, read_audio, stft, write_wav
+from keras_ortho.metrics import si_sdr
 from tests.examples.modules import load_example, run_example, start_example
+from tests.modules import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +77,17 @@ def test_nothing_to_apply_or_what_it_would_overwrite(tmp_path, capsys, to, recei
     with pytest.raises(SystemExit):
         run_example("denoise", "--run", tmp_path, *files)
     assert f"Received: {tmp_path}{received}\n" in capsys.readouterr().err
+
+
+def test_the_network_that_comes_along(tmp_path):
+    sounds = ROOT / "docs" / "sounds"
+    files = ["--apply", sounds / "pink-noisy.wav", "--to", tmp_path / "cleaned.wav"]
+    run_example("denoise", *files)
+    clean, wiener, cleaned = (
+        read_audio(path)[0].astype(float)
+        for path in (sounds / "clean.wav", sounds / "pink-wiener.wav", files[-1])
+    )
+    assert si_sdr(cleaned, clean) > si_sdr(wiener, clean) + 2
 
 
 @pytest.mark.slow
