@@ -57,7 +57,7 @@ def span(values: Iterable[float]) -> str:
     """Writes the median, and the range in brackets; infinity is a dash."""
     numbers = sorted(values)
     shown = statistics.median(numbers), numbers[0], numbers[-1]
-    middle, low, high = (f"{x:.2g}".replace("inf", "-") for x in shown)
+    middle, low, high = (f"{x:.3g}".replace("inf", "-") for x in shown)
     return middle if low == high else f"{middle} ({low} to {high})"
 
 

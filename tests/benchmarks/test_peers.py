@@ -1,4 +1,4 @@
-"""The comparison of all layers: what it chooses and goes on with, and its peers."""
+"""The comparison of all layers: what it chooses, and its peers."""
 
 import csv
 import importlib
@@ -39,7 +39,7 @@ def test_the_best_rate_of_the_trials_is_reported(peers, monkeypatch, tmp_path):
     runs = [(row["rate"], int(row["seed"])) for row in rest]
     assert runs == [(best, seed) for seed in comparison.SEEDS]
     errors = [float(row["last"]) for row in rest]
-    shown = f"| SimpleRNN | {np.median(errors):.2g} ({min(errors):.2g} to"
+    shown = f"| SimpleRNN | {np.median(errors):.3g} ({min(errors):.3g} to"
     assert shown in (tmp_path / "adding-5.md").read_text()
 
 
