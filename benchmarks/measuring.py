@@ -22,6 +22,7 @@ import keras_ortho
 from keras_ortho import cells, optimizers, parametrizations
 from keras_ortho.architectures import ARCHITECTURES
 from keras_ortho.baselines import matched_units
+from keras_ortho.extras import require
 from keras_ortho.parametrizations.skew import num_entries
 from keras_ortho.processors import processor_count
 
@@ -100,8 +101,7 @@ def keras_steps(layer: Any, steps: int, batch: int, jit: Any) -> Steps:
 
 def torch_steps(kind: str, n: int, steps: int, batch: int, precision: str) -> Steps:
     """Makes the steps of PyTorch's `"LSTM"` or orthogonal `"RNN"`; on a GPU cuDNN's."""
-    import torch
-
+    torch = require("torch", extra="torch")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
