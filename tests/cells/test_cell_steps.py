@@ -149,6 +149,24 @@ def test_half_gradient_is_that_of_the_upper_rows():
     assert np.abs(lower).max() > 1e-3
 
 
+@pytest.mark.skipif(BACKEND != "jax", reason="TensorFlow has none in training")
+@pytest.mark.parametrize("cls", [ko.ScuRNN, ko.EURNN])
+def test_second_derivatives_where_units_are_zero(cls):
+    from jax import grad
+
+    bias, x = keras.initializers.Constant(-0.5), X.astype("float64")
+    layer = cls(4, bias_initializer=bias, dtype="float64")
+    assert np.any(np.asarray(layer(x)) == 0)
+
+    def penalty(apply, **given):
+        slope = grad(lambda x: ops.sum(apply(x, **given) ** 2))
+        return np.asarray(grad(lambda x: ops.sum(slope(x) ** 2))(x))
+
+    expected = penalty(keras.layers.RNN(layer.cell, dtype="float64"))
+    atol = 1e4 * EPS64 * np.abs(expected).max()
+    np.testing.assert_allclose(penalty(layer, training=True), expected, atol=atol)
+
+
 @pytest.mark.parametrize("zero_output_for_mask", [False, True])
 def test_real_output_in_keras_loop(zero_output_for_mask):
     """With a mask, and an activation of which the derivative is not known."""

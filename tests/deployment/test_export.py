@@ -42,6 +42,10 @@ def test_a_saved_model_of_any_length(tmp_path):
         assert_close(loaded.serve(x), frozen(x), x.shape[1])
 
 
+def orthogonal_lstm():
+    return parametrize(keras.layers.LSTM(6), "recurrent_kernel", ScaledCayley())
+
+
 @ON_TENSORFLOW
 @pytest.mark.parametrize(
     ("layer", "batch", "time"),
@@ -50,13 +54,7 @@ def test_a_saved_model_of_any_length(tmp_path):
         (lambda: ScoRNN(6), 2, 130),
         (lambda: SVDRNN(6, return_sequences=True, go_backwards=True), None, 61),
         (lambda: keras.layers.RNN(ScoRNNCell(6)), None, None),
-        (
-            lambda: parametrize(
-                keras.layers.LSTM(6), "recurrent_kernel", ScaledCayley()
-            ),
-            None,
-            61,
-        ),
+        (orthogonal_lstm, None, 61),
     ],
 )
 def test_onnx_of_what_is_not_frozen(layer, batch, time, tmp_path):
