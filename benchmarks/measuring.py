@@ -22,9 +22,9 @@ import keras_ortho
 from keras_ortho import cells, optimizers, parametrizations
 from keras_ortho.architectures import ARCHITECTURES
 from keras_ortho.baselines import matched_units
+from keras_ortho.executors import processor_count
 from keras_ortho.extras import require
 from keras_ortho.parametrizations.skew import num_entries
-from keras_ortho.processors import processor_count
 
 OUT = Path("out/benchmarks", keras.backend.backend())
 OUTPUTS = 10

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor
 from typing import Any
 
-from keras_ortho.processors import processor_count
+from keras_ortho.executors import processor_count
 
 from .pipeline import NUM_SHARDS, REPORT, Outcome, list_unused, prepare
 from .splits import COMPLETE, MODES, SPLITS

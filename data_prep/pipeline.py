@@ -15,8 +15,7 @@ from keras_ortho.audio.stft import SAMPLE_RATE
 from keras_ortho.checks import check_count
 from keras_ortho.executors import in_parallel
 from keras_ortho.extras import require
-from keras_ortho.files import file_sha256, read_json, replacing, write_json
-from keras_ortho.locks import locked
+from keras_ortho.files import file_sha256, locked, read_json, replacing, write_json
 from keras_ortho.tasks.timit_records import (
     FORMAT,
     FORMAT_VERSION,

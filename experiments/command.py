@@ -12,7 +12,7 @@ from experiments.engine import RunScript, plain_errors, run_all
 from experiments.options import Settings, read_task
 from experiments.records import read_record
 from experiments.runs import RECORD
-from keras_ortho.locks import locked
+from keras_ortho.files import locked
 
 
 def command(task: str) -> Callable[[Callable[[Settings], None]], Callable[[], None]]:

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from keras_ortho.checks import check_count
-from keras_ortho.executors import check_shared, open_cluster
+from keras_ortho.executors import check_shared, open_cluster, processor_count
 from keras_ortho.extras import require
-from keras_ortho.processors import processor_count
 
 LOG = "log.txt"
 _CHILD = Path(__file__).with_name("child.py")

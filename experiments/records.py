@@ -17,8 +17,7 @@ import keras
 import numpy as np
 
 from keras_ortho.diagnostics import plot_curves
-from keras_ortho.files import read_json, replacing
-from keras_ortho.locks import locked
+from keras_ortho.files import locked, read_json, replacing
 from keras_ortho.training import best_epoch
 from keras_ortho.version import __version__
 

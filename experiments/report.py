@@ -11,8 +11,7 @@ from experiments.catalog import SECTIONS, Section
 from experiments.comparison import model_table, records_of, row_title, spread
 from experiments.records import Records, draw
 from experiments.tables import table
-from keras_ortho.files import replacing
-from keras_ortho.locks import locked
+from keras_ortho.files import locked, replacing
 
 HEAD = """# Results
 

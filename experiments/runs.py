@@ -11,8 +11,7 @@ from experiments.optimizers import Plateau, make_optimizer, with_plateau
 from experiments.options import Settings
 from experiments.records import check_record, digest, draw, run_record, summary
 from keras_ortho.diagnostics import plot_curves
-from keras_ortho.files import read_json, write_json
-from keras_ortho.locks import locked
+from keras_ortho.files import locked, read_json, write_json
 from keras_ortho.metrics import ErrorRate
 from keras_ortho.tasks.pipeline import Task
 from keras_ortho.training import best_epoch, train

@@ -1,6 +1,7 @@
 """Work in processes of this machine, or on the workers of a Dask cluster."""
 
 import contextlib
+import os
 import platform
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError
@@ -9,6 +10,13 @@ from typing import Any
 
 from keras_ortho.checks import check_count
 from keras_ortho.extras import require
+
+
+def processor_count() -> int:
+    """Returns the number of processors that this process may use, at least 1."""
+    if hasattr(os, "sched_getaffinity"):  # Linux.
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def in_parallel(

@@ -1,20 +1,27 @@
-"""Writes and reads of files that are whole or not there at all."""
+"""Files that are whole or not there at all, and locks on folders."""
 
 import contextlib
 import csv
+import errno
 import hashlib
 import json
 import os
 import secrets
 import shutil
 import stat
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import filelock
+
 from keras_ortho.checks import check
 
 FilePath = str | os.PathLike[str]
+LOCK = ".lock"
+# Errors of file systems without locks, such as some network file systems.
+NO_LOCKS = {errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK}
 
 
 @contextlib.contextmanager
@@ -98,3 +105,30 @@ def file_sha256(path: FilePath) -> str:
 def json_sha256(value: Any) -> str:
     """Returns the SHA-256 of a value as JSON, in hexadecimal."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+@contextlib.contextmanager
+def locked(folder: FilePath, name: str = LOCK, *, wait: bool = False) -> Iterator[None]:
+    """Locks a folder for this process, until the context or the process ends."""
+    path = Path(folder) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(path)
+    try:
+        lock.acquire(timeout=-1 if wait else 0)
+    except filelock.Timeout as error:
+        raise BlockingIOError(
+            "Another process is using this folder: it holds the lock "
+            f"{name}. Received: {path.parent}"
+        ) from error
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
+        warnings.warn(
+            f"The file system of {path} does not support locks: a second process "
+            "is not kept out of the folder.",
+            stacklevel=3,
+        )
+    try:
+        yield
+    finally:
+        lock.release()

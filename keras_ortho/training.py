@@ -18,8 +18,8 @@ from keras_ortho.backend import processes
 from keras_ortho.checks import check, check_choice, check_count, check_number
 from keras_ortho.distribution import own_share, settings_by_replicas, shared_evaluation
 from keras_ortho.extras import require
+from keras_ortho.files import locked
 from keras_ortho.keras_internals import layers_within
-from keras_ortho.locks import locked
 from keras_ortho.optimizers.within import optimizers_within
 from keras_ortho.tasks.sharing import training_share
 

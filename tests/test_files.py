@@ -10,13 +10,13 @@ import pytest
 
 from keras_ortho.files import (
     file_sha256,
+    locked,
     naming,
     read_bytes,
     read_json,
     replacing,
     write_json,
 )
-from keras_ortho.locks import locked
 
 
 def test_appears_whole_or_not_at_all(tmp_path, monkeypatch):

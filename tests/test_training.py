@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from keras_ortho import ScoRNN
-from keras_ortho.locks import LOCK
+from keras_ortho.files import LOCK
 from keras_ortho.optimizers import paper_optimizer
 from keras_ortho.tasks import adding
 from keras_ortho.training import best_epoch, train

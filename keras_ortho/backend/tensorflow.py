@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras import ops
 
 from keras_ortho.backend.types import Backward, Forward, Step, Tensor
-from keras_ortho.processors import processor_count
+from keras_ortho.executors import processor_count
 
 ONCE = (
     "On TensorFlow, a layer of keras_ortho has first derivatives only. For second "

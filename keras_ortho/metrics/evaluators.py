@@ -12,12 +12,11 @@ import numpy as np
 from keras_ortho import audio
 from keras_ortho.backend.processes import process_count
 from keras_ortho.checks import check, check_choice, check_count
-from keras_ortho.executors import in_parallel
+from keras_ortho.executors import in_parallel, processor_count
 from keras_ortho.extras import require
 from keras_ortho.metrics.perceptual import check_pesq, mos_lqo_to_raw, pesq, stoi
 from keras_ortho.metrics.ratios import SNRScores, segmental_snr, si_sdr
 from keras_ortho.metrics.signals import UnscoredWarning, signal_pair
-from keras_ortho.processors import processor_count
 
 # Scores a pair of waveforms: estimate, reference, sampling rate in Hz.
 Score = Callable[[np.ndarray, np.ndarray, int], float | SNRScores]

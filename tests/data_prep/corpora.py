@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from keras_ortho.locks import LOCK
+from keras_ortho.files import LOCK
 
 WOMEN = ("faaa0", "fbbb0", "fccc0")
 MEN = ("maaa0", "mbbb0", "mccc0")

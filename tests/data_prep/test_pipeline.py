@@ -13,8 +13,7 @@ import pytest
 import soundfile
 
 from keras_ortho.data_prep.pipeline import prepare
-from keras_ortho.files import file_sha256
-from keras_ortho.locks import locked
+from keras_ortho.files import file_sha256, locked
 from keras_ortho.tasks.timit import utterances
 from tests.data_prep.corpora import (
     SENTENCES,

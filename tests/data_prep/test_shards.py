@@ -16,7 +16,7 @@ from keras_ortho.data_prep.shards import (
     shard_index,
     write_shard,
 )
-from keras_ortho.locks import LOCK
+from keras_ortho.files import LOCK
 from tests.data_prep.corpora import contents, write_corpus, write_sphere
 
 NUM_SHARDS = {"train": 4, "valid": 2, "test": 1}

@@ -12,7 +12,7 @@ import numpy as np
 import psutil
 import pytest
 
-from keras_ortho.locks import locked
+from keras_ortho.files import locked
 from tests.examples.modules import run_example
 from tests.executors.clusters import cluster
 from tests.waiting import until
