@@ -1,7 +1,6 @@
 """TensorFlow: custom gradients, loops over time, and eager computation in a trace."""
 
 import dataclasses
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -70,20 +69,6 @@ def in_graph(function: Callable[..., Any]) -> Callable[..., Any]:
     traced = tf.function(function, autograph=False)
     # Calling `traced` would warn that many functions share the same code.
     return lambda *inputs: traced.get_concrete_function(*inputs)(*inputs)
-
-
-def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes TensorFlow trace a function with long loops once for the same shapes.
-
-    A tape does not trace its gradient: use it in `with_gradient(..., once=True)`.
-    """
-    traced = tf.function(function, autograph=False)
-
-    @functools.wraps(function)
-    def constant(*inputs: Any) -> Any:
-        return traced(*(tf.stop_gradient(x) if tf.is_tensor(x) else x for x in inputs))
-
-    return constant
 
 
 @dataclasses.dataclass(frozen=True)

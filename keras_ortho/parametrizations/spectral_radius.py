@@ -3,13 +3,9 @@
 Repeated squaring gives a multiple of `T^N`, `N = 2^k`, in which only the eigenvalues of
 largest modulus survive. `T^N V` and `(T^N)^T V` with two columns `V` then contain the
 dominant right and left invariant subspaces: lines if the dominant eigenvalue is real,
-planes if it belongs to a complex pair, as `||T Q - Q (Q^T T Q)||` shows.
-
-Rounding spoils the powers of a matrix far from normal. If no residual is small, the
-matrix is projected onto a block of columns by subspace iteration, the projection is
-squared instead, and Newton's method improves the eigenvalue that it has. Golub and Van
-Loan, "Matrix Computations", section 7.3. The rest follows in closed form from
-`H = Q^T T Q`, of order at most two.
+planes if it belongs to a complex pair, as `||T Q - Q (Q^T T Q)||` shows. The rest
+follows in closed form from `H = Q^T T Q`, of order at most two. Golub and Van Loan,
+"Matrix Computations", section 7.3.
 """
 
 import math
@@ -20,7 +16,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_ortho.backend import compiled, traced_once, with_gradient
+from keras_ortho.backend import compiled, with_gradient
 from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
 from keras_ortho.checks import check_number, check_square
@@ -34,12 +30,6 @@ from keras_ortho.parametrizations.arithmetic import (
 FIRST_SQUARINGS = 6
 # Enough to amplify a gap of a few eps between moduli to order one.
 MOST_SQUARINGS = {"float32": 24, "float64": 48}
-# Steps before the first look for a subspace in a block; they double with each look.
-FIRST_STEPS, MOST_STEPS = 16, 1024
-# The iteration ends if doubling the steps leaves this fraction of the residual, twice
-# in a row: rounding sets a floor, or more eigenvalues tie than the block has columns.
-LEAST_GAIN = 0.8
-NEWTON_STEPS = 3
 
 
 def _rounding(matrix: Tensor) -> float:
@@ -53,13 +43,6 @@ def _normalize(tensor: Tensor) -> Tensor:
 
 def _better(is_better: Tensor, new: Iterable, old: Iterable) -> tuple[Tensor, ...]:
     return tuple(ops.where(is_better, x, y) for x, y in zip(new, old, strict=True))
-
-
-def _start(size: int, columns: int, dtype: str) -> Tensor:
-    # Random columns, in no special position to any subspace. Both sides use the same
-    # ones, so that the two subspaces of a symmetric matrix agree.
-    drawn = np.random.default_rng(0).normal(size=(columns, size))
-    return ops.convert_to_tensor(drawn.T, dtype=dtype)
 
 
 def _orthonormal(columns: Tensor) -> Tensor:
@@ -102,16 +85,20 @@ def _subspaces(matrix: Tensor, right: Tensor, left: Tensor) -> tuple[Tensor, ...
     return residual, right * columns, left * columns
 
 
-def _search(matrix: Tensor) -> tuple[Tensor, ...]:
+@compiled
+def _dominant(matrix: Tensor) -> tuple[Tensor, ...]:
     """Searches the powers of a matrix for its dominant subspaces.
 
-    Returns the residual, relative to `||T||_F`, the two bases, `T^64`, the logarithm of
-    the growth `||T^N||_F^(1 / N)`, and the number of squarings.
+    Returns the residual, relative to `||T||_F`, the two bases, the growth
+    `||T^N||_F^(1 / N)`, and the number of squarings.
     """
     dtype = keras.backend.standardize_dtype(matrix.dtype)
     norm = frobenius_norm(matrix)
     matrix = divide(matrix, norm)
-    start = _start(matrix.shape[0], 2, dtype)
+    # Random columns, in no special position to any subspace. Both sides use the same
+    # ones, so that the two subspaces of a symmetric matrix agree.
+    drawn = np.random.default_rng(0).normal(size=(2, matrix.shape[0]))
+    start = ops.convert_to_tensor(drawn.T, dtype=dtype)
 
     def square(power: Tensor, growth: Tensor, share: Tensor) -> tuple[Tensor, ...]:
         squared = ops.matmul(power, power)
@@ -147,106 +134,7 @@ def _search(matrix: Tensor) -> tuple[Tensor, ...]:
     count, _, growth, _, *best = ops.while_loop(
         goes_on, step, (count, *powers, *look(first))
     )
-    return *best, first, growth, count
-
-
-@traced_once
-def _by_block(matrix: Tensor, first: Tensor) -> tuple[Tensor, ...]:
-    """Finds the subspaces of a matrix of norm 1 by subspace iteration.
-
-    Each step multiplies an orthonormal block by the matrix: its rounding errors are
-    those of one product. Returns the residual, the two bases and the number of steps.
-    """
-    size, dtype = matrix.shape[0], keras.backend.standardize_dtype(matrix.dtype)
-    columns = min(size, 16 if size < 300 else 32)
-    start = _start(size, columns, dtype)
-
-    def look(block: Tensor) -> tuple[Tensor, ...]:
-        small = _projected(matrix, block)
-        # Of eigenvalues that tie, a shift at rounding level makes one the largest.
-        shift = 64.0 * 0.5 ** MOST_SQUARINGS[dtype] * frobenius_norm(small)
-        small = small + shift * ops.eye(columns, dtype=dtype)
-        inner = _search(small)[1]
-        right = ops.matmul(block, inner)
-        residuals = _residuals(matrix, right)
-        residual = ops.where(_is_line(inner), residuals[0], residuals[1])
-        mean, root, imaginary = _eigenvalues(_projected(small, inner))
-        value = ops.stack([mean + root - shift, imaginary])
-        return residual, ops.transpose(right), value
-
-    def step(
-        taken: Tensor, idle: Tensor, block: Tensor, *best: Tensor
-    ) -> tuple[Tensor, ...]:
-        more = ops.maximum(taken, FIRST_STEPS)
-        block = ops.fori_loop(
-            0, more, lambda _, block: ops.qr(ops.matmul(matrix, block))[0], block
-        )
-        found = look(block)
-        idle = ops.where(found[0] > LEAST_GAIN * best[0], idle + 1, 0 * idle)
-        best = _better(found[0] < best[0], found, best)
-        return taken + more, idle, block, *best
-
-    def goes_on(taken: Tensor, idle: Tensor, block: Tensor, *best: Tensor) -> Tensor:
-        # A block of all columns makes none better after more steps.
-        most = MOST_STEPS if columns < size else FIRST_STEPS
-        return (taken < most) & (idle < 2) & (best[0] > machine_epsilon(matrix) ** 0.75)
-
-    zero = ops.convert_to_tensor(0, dtype="int32")
-    block = ops.qr(ops.matmul(first, start))[0]
-    nothing = ops.zeros((2, size), dtype=dtype)
-    best = (math.inf + nothing[0, 0], nothing, nothing[:, 0])
-    taken, _, _, _, right, value = ops.while_loop(
-        goes_on, step, (zero, zero, block, *best)
-    )
-    left = ops.stack([start[:, 0], 0.0 * start[:, 0]])
-    _, right, left = ops.fori_loop(
-        0, NEWTON_STEPS, lambda _, x: _newton(matrix, *x), (value, right, left)
-    )
-    found = _subspaces(matrix, ops.transpose(right), ops.transpose(left))
-    return *found, taken
-
-
-def _newton(matrix: Tensor, value: Tensor, right: Tensor, left: Tensor) -> tuple:
-    """Improves an eigenvalue and its eigenvectors, `(2, n)`: real and imaginary parts.
-
-    The matrix `[[T - lambda I, v], [u*, 0]]` is regular at a simple eigenvalue, and the
-    last entry of the solution of `M x = e` is zero there. Spence and Poulton, "Photonic
-    band structure calculations using nonlinear eigenvalue techniques", 2005.
-    """
-    size = matrix.shape[0]
-    identity = ops.eye(size, dtype=matrix.dtype)
-    shifted, turned = matrix - value[0] * identity, value[1] * identity
-
-    def border(vector: Tensor) -> Tensor:
-        columns = ops.stack([vector, ops.stack([-vector[1], vector[0]])], axis=2)
-        return ops.reshape(columns, (2 * size, 2))
-
-    upper = ops.concatenate([shifted, turned, border(left)[:size]], axis=1)
-    lower = ops.concatenate([-turned, shifted, border(left)[size:]], axis=1)
-    last = ops.pad(ops.transpose(border(right)), ((0, 0), (0, 2)))
-    system = ops.concatenate([upper, lower, last])
-    unit = ops.convert_to_tensor(np.eye(2 * size + 2, 1, -2 * size), matrix.dtype)
-
-    def solve(system: Tensor) -> Tensor:
-        # `ops.solve` may raise an error for a matrix that is singular.
-        basis, triangle = ops.qr(system)
-        pivots = ops.abs(ops.diagonal(triangle))
-        least = machine_epsilon(matrix) * ops.max(pivots)
-        triangle = triangle + ops.diag(ops.where(pivots < least, 2.0 * least, 0.0))
-        found = 0.0 * unit
-        for _ in range(2):  # The rounding of `qr` is corrected once.
-            rest = ops.matmul(ops.transpose(basis), unit - ops.matmul(system, found))
-            found = found + ops.solve_triangular(triangle, rest)
-        return found[:, 0]
-
-    x, y = solve(system), solve(ops.transpose(system))
-    right, left = (ops.reshape(each[: 2 * size], (2, size)) for each in (x, y))
-    # The derivative of the last entry is y* x.
-    a, b = x[2 * size], x[2 * size + 1]
-    c, d = ops.sum(left * right), ops.sum(left[0] * right[1] - left[1] * right[0])
-    change = divide(ops.stack([a * c + b * d, b * c - a * d]), c * c + d * d)
-    change = ops.where(value == 0, 0.0 * change, change)  # A real one stays real.
-    return value - change, _normalize(right), _normalize(left)
+    return *best, ops.exp(growth), count
 
 
 def _determinant(small: Tensor) -> Tensor:
@@ -298,26 +186,10 @@ def _radius_and_slope(small: Tensor) -> tuple[Tensor, Tensor]:
     return radius, ops.where(is_pair, 0.5 * _inverse(small), of_one)
 
 
-@compiled
-def _dominant(matrix: Tensor) -> tuple[Tensor, ...]:
-    # The residual, the two bases, the growth, the squarings, the steps with a block.
-    *best, first, growth, squarings = _search(matrix)
-
-    def by_block() -> tuple[Tensor, ...]:
-        *found, steps = _by_block(_normalize(matrix), first)
-        return *_better(found[0] <= best[0], found, best), steps
-
-    needed = (best[0] > _rounding(matrix)) & ops.any(matrix != 0)  # Not if it is NaN.
-    *best, steps = ops.cond(
-        needed, by_block, lambda: (*best, ops.convert_to_tensor(-1, dtype="int32"))
-    )
-    return *best, ops.exp(growth), squarings, steps
-
-
 def _radius(scaled: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Tensor]]:
     # The radius; whether it has the gradient `sensitivity Q^T`; the sensitivity; Q.
     eps = machine_epsilon(scaled)
-    residual, right, left, growth, squarings, steps = _dominant(scaled)
+    residual, right, left, growth, squarings = _dominant(scaled)
     # Z^T Q. If the subspace is a line, diag(z^T q, 1).
     overlap = ops.matmul(ops.transpose(left), right)
     is_line = ops.cast(_is_line(right), scaled.dtype)
@@ -332,7 +204,7 @@ def _radius(scaled: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, T
         _projected(scaled, right),
     )
     radius, slope = _radius_and_slope(small)
-    # If very many eigenvalues tie, there may be no subspace to find.
+    # If more than two eigenvalues tie, there is no subspace to find.
     found = residual <= eps**0.5
     radius = ops.where(found, radius, growth)
     factor = ops.transpose(ops.matmul(slope, _inverse(overlap)))
@@ -347,7 +219,6 @@ def _radius(scaled: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, T
         "condition": condition,
         "planar": ops.logical_not(_is_line(right)),
         "squarings": squarings,
-        "block_steps": steps,
     }
     return radius, found, sensitivity, right, report
 
@@ -387,12 +258,11 @@ def spectral_radius(matrix: Tensor) -> Tensor:
     - Of two real eigenvalues with opposite signs, the positive one is used.
     - Two real eigenvalues that are equal up to rounding are treated as a pair, with the
       geometric mean of their moduli.
-    - Of more than two that tie, one is used. The gradient is a subgradient.
-    - If more tie than a block of 16 columns parts, as in large orthogonal matrices, or
-      the condition number of the eigenvalue exceeds `1 / (n eps)`, the gradient is
-      `rho T / ||T||_F^2`, as `eigenpair_report` tells.
-    - If a matrix is so far from normal that no subspace is found, the value is
-      `||T^N||_F^(1 / N)`, which is at least the radius, with the same gradient.
+    - If no subspace is found, as more eigenvalues tie, for instance in an orthogonal
+      matrix, or rounding spoils the powers of a matrix that is far from normal, the
+      value is `||T^N||_F^(1 / N)`, which is at least the radius, and the gradient is
+      `rho T / ||T||_F^2`, as `eigenpair_report` tells. This is also the gradient if the
+      condition number of the eigenvalue exceeds `1 / (n eps)`.
     - A zero matrix has radius 0 and gradient 0.
 
     Args:
@@ -456,9 +326,8 @@ def eigenpair_report(matrix: Tensor) -> dict[str, Any]:
         A dictionary: `radius`; `gradient_found`, whether `spectral_radius` uses the
         gradient of the eigenvalue; `residual`, the larger of `||T Q - Q H||_F /
         ||T||_F` for the right and the left subspace; `condition`, the condition number
-        of the eigenvalue; `planar`, whether the subspace is a plane; `squarings`, how
-        often the matrix was squared; and `block_steps`, the steps of subspace
-        iteration, or -1.
+        of the eigenvalue; `planar`, whether the subspace is a plane; and `squarings`,
+        how often the matrix was squared.
 
     Raises:
         ValueError: If the matrix is not square, or its dtype is not float32 or float64.
