@@ -16,7 +16,7 @@ pytest = $(run) -m pytest -n 2 --dist loadfile
 
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-torch faults lint docs release-check timit bench export-table reproduce properties test-versions clean timit-dir
+.PHONY: help demo test test-jax test-torch test-all faults lint docs release-check timit bench export-table reproduce properties test-versions clean timit-dir
 
 help: ## list the targets (the default)
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 17
@@ -25,17 +25,19 @@ demo: OUT = out/demo
 demo: $(VENV)/.demo ## train a denoiser on speech that it makes: [OUT=out/demo]
 	$(run) examples/denoise.py --out "$(OUT)"
 
-test: $(VENV)/.test ## run the tests on TensorFlow and JAX, without the slow ones
-	KERAS_BACKEND=jax $(pytest) -m "backends and not slow"
+test: $(VENV)/.test ## run the tests on TensorFlow, without the slow ones
 	KERAS_BACKEND=tensorflow $(pytest) -m "not slow"
 
-test-all: $(VENV)/.test ## run all tests on TensorFlow and JAX
-	KERAS_BACKEND=jax $(pytest) -m backends
-	KERAS_BACKEND=tensorflow $(pytest)
+test-jax: $(VENV)/.test ## run the tests of all backends on JAX
+	KERAS_BACKEND=jax $(pytest) -m "backends and not slow"
 
 test-torch: $(VENV)/.test ## run the tests of all backends on PyTorch, which it installs
 	$(run) -m pip install -q -e ".[torch]"
 	KERAS_BACKEND=torch $(pytest) -m "backends and not slow"
+
+test-all: $(VENV)/.test ## run all tests on TensorFlow and JAX
+	KERAS_BACKEND=jax $(pytest) -m backends
+	KERAS_BACKEND=tensorflow $(pytest)
 
 faults: $(VENV)/.test ## plant faults, one at a time, and say which the tests find
 	$(run) scripts/plant_faults.py

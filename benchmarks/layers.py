@@ -16,10 +16,10 @@ def main() -> None:
     shape = options.state, options.steps, options.batch
     rows = []
     for name in options.only:
-        names = name, "SimpleRNN", f"keras.layers.RNN({LAYERS[name]}.cell)"
+        names = name, "SimpleRNN", f"keras.layers.RNN({LAYERS.get(name, name)}.cell)"
         (found,) = measuring.apart(measuring.measure, (names, options.repeats, *shape))
         own, *others = (found[each]["train"] for each in names)
-        row = [f"`{LAYERS[name]}`", f"{1e3 * own:.3g}"]
+        row = [f"`{LAYERS.get(name, name)}`", f"{1e3 * own:.3g}"]
         for other in others:
             row += [f"{1e3 * other:.3g}", f"{own / other:.2f}"]
         rows.append(row + [f"{found[each]['first']:.1f}" for each in names])

@@ -44,7 +44,7 @@ LAYERS = {
     "ORNN": "ORNN(n, reflections=16)",
     "LSTM": "keras.layers.LSTM(n)",
 }
-# Other candidates; those of PyTorch are "torch LSTM" and "torch RNN, orthogonal".
+# Other candidates; those of PyTorch are "torch LSTM", "torch LSTM, orthogonal" ...
 PEERS = {
     "SimpleRNN": "keras.layers.SimpleRNN(n)",
     "RNN(ScoRNNCell)": "keras.layers.RNN(ScoRNNCell(n))",
@@ -57,10 +57,9 @@ MATCHED = ", as many parameters"  # as a `ScoRNN(n)`, at the end of a name
 
 
 def parse(about: Any, out: str, only: Iterable[str], **defaults: Any) -> Any:
-    """Reads `--only`, some candidates, `--out`, and what else has a default."""
+    """Reads `--only`, names or expressions, `--out`, and what else has a default."""
     parser = argparse.ArgumentParser(description=(about or "").split("\n\n")[0])
-    names = list(only)
-    parser.add_argument("--only", nargs="+", choices=names, default=names)
+    parser.add_argument("--only", nargs="+", default=list(only), help="(all)")
     for name, default in {**defaults, "out": OUT / out}.items():
         given: dict[str, Any] = {"type": type(default), "help": f"({default})"}
         if isinstance(default, list):
@@ -99,14 +98,15 @@ def keras_steps(layer: Any, steps: int, batch: int, jit: Any) -> Steps:
     )
 
 
-def torch_steps(kind: str, n: int, steps: int, batch: int, precision: str) -> Steps:
-    """Makes the steps of PyTorch's `"LSTM"` or orthogonal `"RNN"`; on a GPU cuDNN's."""
+def torch_steps(name: str, n: int, steps: int, batch: int, precision: str) -> Steps:
+    """Makes the steps of a layer of PyTorch; on a GPU cuDNN's."""
     torch = require("torch", extra="torch")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    kind, *orthogonal = name.removeprefix("torch ").split(", ")
     rnn = getattr(torch.nn, kind)(1, n, batch_first=True)
-    if kind == "RNN":
+    if orthogonal:
         torch.nn.utils.parametrizations.orthogonal(rnn, "weight_hh_l0")
     rnn, head = rnn.to(device), torch.nn.Linear(n, OUTPUTS).to(device)
     optimizer = torch.optim.Adam([*rnn.parameters(), *head.parameters()])
@@ -140,7 +140,7 @@ def steps_of(
         parameters = num_entries(n) + 2 * n
         n = matched_units("gru" if kind == "GRU" else "lstm", parameters, features=1)
     if kind.startswith("torch"):
-        return torch_steps(kind[6:].split(",")[0], n, steps, batch, precision)
+        return torch_steps(kind, n, steps, batch, precision)
     return keras_steps(make_layer(PEERS.get(kind, kind), n), steps, batch, jit)
 
 

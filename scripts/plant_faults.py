@@ -2,8 +2,8 @@
 
 `tests/faults.toml` lists the faults: text in a file, its replacement, and the tests
 that must then fail. Each fault is planted alone, in a copy of the working tree. Its
-tests run if `make test` runs them, or the fault is one of slow tests, without the data
-that a fresh clone lacks.
+tests run if `make test` or `make test-jax` runs them, or the fault is one of slow
+tests, without the data that a fresh clone lacks.
 """
 
 import argparse
