@@ -31,9 +31,6 @@ _PADE = (17297280.0, 8648640.0, 1995840.0, 277200.0, 25200.0, 1512.0, 56.0, 1.0)
 _LARGEST_NORM = {"float32": 3.9257, "float64": 0.9504}
 # More than the norms of `limited` need, in either dtype.
 _MAX_SQUARINGS = 64
-# Squarings between two Newton-Schulz steps, as each doubles the distance from
-# orthogonality, of which a step leaves the square.
-_BETWEEN_POLISHES = 8
 
 
 def _pade(skew: Tensor) -> Tensor:
@@ -57,21 +54,14 @@ def _polished(matrix: Tensor) -> Tensor:
     return 1.5 * matrix - 0.5 * ops.matmul(matrix, gram)
 
 
-def _next_power(remaining: Tensor, power: Tensor) -> Tensor:
-    """Squares a matrix, with a Newton-Schulz step if one is due."""
-    power = ops.matmul(power, power)
-    return ops.cond(
-        remaining % _BETWEEN_POLISHES == 0, lambda: _polished(power), lambda: power
-    )
-
-
 def _squared(matrix: Tensor, times: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     _, power = ops.while_loop(
         lambda i, _: i > 0,
-        lambda i, power: (i - 1, _next_power(i - 1, power)),
+        lambda i, power: (i - 1, ops.matmul(power, power)),
         (ops.cast(times, "int32"), matrix),
     )
-    return power, (matrix, times)
+    # Each squaring doubles the distance from orthogonality; a step leaves its square.
+    return _polished(power), (matrix, times)
 
 
 def _squared_gradient(
@@ -86,7 +76,7 @@ def _squared_gradient(
     def step(i: Tensor, power: Tensor, gradient: Tensor) -> tuple[Tensor, ...]:
         turned = ops.transpose(power)
         gradient = ops.matmul(turned, gradient) + ops.matmul(gradient, turned)
-        return i - 1, _next_power(i - 1, power), gradient
+        return i - 1, ops.matmul(power, power), gradient
 
     _, _, gradient = ops.while_loop(
         lambda i, *_: i > 0, step, (ops.cast(times, "int32"), matrix, upstream)
@@ -113,8 +103,8 @@ def _squarings(skew: Tensor, largest: float) -> Tensor:
 def skew_exponential(entries: Tensor) -> Tensor:
     """Computes the exponential of a skew-symmetric matrix `A`, an orthogonal matrix.
 
-    The result is orthogonal up to rounding for any norm of `A`, and has an error of
-    about `eps ||A||_2`. An `A` with `||A||_F > 1 / (8 eps)` is scaled to that norm.
+    Its error is about `eps ||A||_2`, its distance from orthogonality the square of that
+    or rounding. An `A` with `||A||_F > 1 / (8 eps)` is scaled to that norm.
     Only first-order gradients in reverse mode are supported.
 
     Args:
