@@ -54,8 +54,8 @@ def compare(name: str, layer: str, path: Path) -> learning.Rows:
 
 
 def span(values: Iterable[float]) -> str:
-    """Writes the median, and the range in brackets; infinity is a dash."""
-    numbers = sorted(values)
+    """Writes the median, and the range in brackets; infinity and NaN are a dash."""
+    numbers = sorted(np.nan_to_num([*values], nan=np.inf, posinf=np.inf))
     shown = statistics.median(numbers), numbers[0], numbers[-1]
     middle, low, high = (f"{x:.3g}".replace("inf", "-") for x in shown)
     return middle if low == high else f"{middle} ({low} to {high})"
