@@ -5,32 +5,14 @@ from typing import Literal
 import numpy as np
 
 from keras_ortho.audio.samples import to_float
-from keras_ortho.checks import (
-    check,
-    check_all_finite,
-    check_choice,
-    check_count,
-    check_shape,
-)
+from keras_ortho.checks import check, check_all_finite, check_choice, check_shape
 from keras_ortho.extras import require
+from keras_ortho.frames import FRAME_LENGTH, HOP_LENGTH, check_lengths
 
 SAMPLE_RATE = 8000
-FRAME_LENGTH = 256
-HOP_LENGTH = 128
 NUM_BINS = FRAME_LENGTH // 2 + 1
 POWER_FLOOR = 1e-5
 SILENCE_DB = -50.0  # 10 log10(POWER_FLOOR)
-
-
-def check_lengths(frame_length: int, hop_length: int, overlap: bool = False) -> None:
-    """Checks the lengths of a transform, whose frames overlap if it has an inverse."""
-    check_count("frame_length", frame_length)
-    wanted = "be even, and `hop_length` must divide `frame_length`"
-    rest = frame_length % 2 or frame_length % check_count("hop_length", hop_length)
-    received = f"frame_length={frame_length}, hop_length={hop_length}"
-    check(not rest, "frame_length", wanted, received)
-    wanted = "be less than `frame_length`: frames must overlap"
-    check(hop_length < frame_length or not overlap, "hop_length", wanted, hop_length)
 
 
 def stft(

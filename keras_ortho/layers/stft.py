@@ -5,9 +5,9 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_ortho.audio.stft import FRAME_LENGTH, HOP_LENGTH, check_lengths
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
+from keras_ortho.frames import FRAME_LENGTH, HOP_LENGTH, check_lengths
 
 
 class _Transform(keras.layers.Layer):
