@@ -77,10 +77,8 @@ def trained(
             model.compile(paper_optimizer(), "mse")
             found[name] = {"before": model.get_weights()}
             fitted = model.fit(x, y, epochs=UPDATES, shuffle=False, verbose=0, **size)
-            found[name] |= {
-                "loss": fitted.history["loss"],
-                "after": model.get_weights(),
-            }
+            loss, after = fitted.history["loss"], model.get_weights()
+            found[name] |= {"loss": loss, "after": after}
     return found
 
 

@@ -10,7 +10,7 @@ import re
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ PEERS = {
 MATCHED = ", as many parameters"  # as a `ScoRNN(n)`, at the end of a name
 
 
-def parse(about: Any, out: str, only: Iterable[str], **defaults: Any) -> Any:
+def parse(about: Any, out: str, only: Collection[str], **defaults: Any) -> Any:
     """Reads `--only`, names or expressions, `--out`, and what else has a default."""
     parser = argparse.ArgumentParser(description=(about or "").split("\n\n")[0])
     parser.add_argument("--only", nargs="+", default=list(only), help="(all)")
@@ -67,7 +67,11 @@ def parse(about: Any, out: str, only: Iterable[str], **defaults: Any) -> Any:
         if isinstance(default, bool):
             given = {"action": "store_true"}
         parser.add_argument(f"--{name}", default=default, **given)
-    return parser.parse_args()
+    options = parser.parse_args()
+    for name in options.only:
+        if name not in only and not re.match(r"torch |.*\(n", name):
+            parser.error(f"--only must be of {list(only)}. Received: {name}")
+    return options
 
 
 def make_layer(name: str, n: int = 0, **others: Any) -> Any:
@@ -190,17 +194,15 @@ def machine() -> str:
     """Describes the machine, the commit and the software in a line."""
     found = re.search("model name\t: (.*)", Path("/proc/cpuinfo").read_text("utf-8"))
     processor = found[1] if found else platform.machine()
-    git = ["git", "describe", "--always", "--dirty"]
-    commit = subprocess.run(
-        git, cwd=Path(__file__).parent, capture_output=True, text=True
-    ).stdout
+    folder = Path(__file__).parent
+    commit = subprocess.getoutput(f"git -C '{folder}' describe --always --dirty")
     versions = [f"Python {platform.python_version()}"]
     for package in ("keras", "tensorflow", "jax", "torch", "numpy"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             versions.append(f"{package} {importlib.metadata.version(package)}")
     return (
         f"{keras.backend.backend()} on {processor_count()} cores of {processor}; "
-        f"commit {commit.strip()}, {', '.join(versions)}"
+        f"commit {commit}, {', '.join(versions)}"
     )
 
 

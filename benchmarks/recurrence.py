@@ -4,7 +4,8 @@ All candidates of a shape train and infer in turns in one process, PyTorch's ort
 `nn.RNN` (extra `torch`) in another; the peak memory of training is measured in a
 process for each. Run it as `python benchmarks/recurrence.py [--xla]`; it writes a table
 with ratios to the first candidate. `KERAS_BACKEND` chooses the backend, and `--xla` is
-for TensorFlow. On two cores a shape takes a few minutes.
+for TensorFlow. On two cores a shape takes a few minutes. `--only` also takes PyTorch's
+layers, as `"torch LSTM, orthogonal"`, and expressions such as `"ORNN(n)"`.
 """
 
 import gc

@@ -31,6 +31,9 @@ _PADE = (17297280.0, 8648640.0, 1995840.0, 277200.0, 25200.0, 1512.0, 56.0, 1.0)
 _LARGEST_NORM = {"float32": 3.9257, "float64": 0.9504}
 # More than the norms of `limited` need, in either dtype.
 _MAX_SQUARINGS = 64
+# Squarings between two Newton-Schulz steps, as each doubles the distance from
+# orthogonality, of which a step leaves the square.
+_BETWEEN_POLISHES = 8
 
 
 def _pade(skew: Tensor) -> Tensor:
@@ -49,22 +52,26 @@ def _pade(skew: Tensor) -> Tensor:
 
 
 def _polished(matrix: Tensor) -> Tensor:
-    """Takes two Newton-Schulz steps towards the nearest orthogonal matrix."""
-    for _ in range(2):
-        gram = ops.matmul(ops.transpose(matrix), matrix)
-        matrix = 1.5 * matrix - 0.5 * ops.matmul(matrix, gram)
-    return matrix
+    """Takes one Newton-Schulz step towards the nearest orthogonal matrix."""
+    gram = ops.matmul(ops.transpose(matrix), matrix)
+    return 1.5 * matrix - 0.5 * ops.matmul(matrix, gram)
+
+
+def _next_power(remaining: Tensor, power: Tensor) -> Tensor:
+    """Squares a matrix, with a Newton-Schulz step if one is due."""
+    power = ops.matmul(power, power)
+    return ops.cond(
+        remaining % _BETWEEN_POLISHES == 0, lambda: _polished(power), lambda: power
+    )
 
 
 def _squared(matrix: Tensor, times: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     _, power = ops.while_loop(
         lambda i, _: i > 0,
-        lambda i, power: (i - 1, ops.matmul(power, power)),
+        lambda i, power: (i - 1, _next_power(i - 1, power)),
         (ops.cast(times, "int32"), matrix),
     )
-    # Each squaring doubles the distance from orthogonality, to some hundredths at the
-    # largest norm; each step leaves its square.
-    return _polished(power), (matrix, times)
+    return power, (matrix, times)
 
 
 def _squared_gradient(
@@ -73,13 +80,13 @@ def _squared_gradient(
     # A squaring of R maps the upstream gradient G to R^T G + G R^T. All R are powers of
     # one matrix, so these maps commute: they can be applied in the order in which the
     # powers arise, and none has to be stored. For a change along the orthogonal
-    # matrices, Newton-Schulz steps are the identity.
+    # matrices, a Newton-Schulz step is the identity.
     matrix, times = saved
 
     def step(i: Tensor, power: Tensor, gradient: Tensor) -> tuple[Tensor, ...]:
         turned = ops.transpose(power)
         gradient = ops.matmul(turned, gradient) + ops.matmul(gradient, turned)
-        return i - 1, ops.matmul(power, power), gradient
+        return i - 1, _next_power(i - 1, power), gradient
 
     _, _, gradient = ops.while_loop(
         lambda i, *_: i > 0, step, (ops.cast(times, "int32"), matrix, upstream)

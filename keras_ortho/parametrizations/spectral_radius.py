@@ -28,6 +28,8 @@ from keras_ortho.parametrizations.arithmetic import (
 
 # Squarings before the first look for a subspace; there is one after every two more.
 FIRST_SQUARINGS = 6
+# The last factors of a power, which suffer least from rounding: sixteen times `T^8`.
+LOW_SQUARINGS, LOW_FACTORS = 3, 16
 # Enough to amplify a gap of a few eps between moduli to order one.
 MOST_SQUARINGS = {"float32": 24, "float64": 48}
 
@@ -107,13 +109,17 @@ def _dominant(matrix: Tensor) -> tuple[Tensor, ...]:
         found = (divide(squared, norm), growth + share * ops.log(norm))
         return *_better(norm == 0, (power, growth), found), share
 
+    def columns(power: Tensor, low: Tensor) -> Tensor:
+        return ops.fori_loop(
+            0,
+            LOW_FACTORS,
+            lambda _, found: ops.matmul(low, _orthonormal(found)),
+            ops.matmul(power, start),
+        )
+
     def look(power: Tensor) -> tuple[Tensor, ...]:
-        # Low powers suffer least from rounding: the last factor is one of them.
-        both = [
-            ops.matmul(b, _orthonormal(ops.matmul(a, start)))
-            for a, b in ((power, first), (ops.transpose(power), ops.transpose(first)))
-        ]
-        return _subspaces(matrix, *both)
+        left = columns(ops.transpose(power), ops.transpose(low))
+        return _subspaces(matrix, columns(power, low), left)
 
     def step(count: Tensor, *values: Tensor) -> tuple[Tensor, ...]:
         powers, best = square(*square(*values[:3])), values[3:]
@@ -127,12 +133,14 @@ def _dominant(matrix: Tensor) -> tuple[Tensor, ...]:
 
     # The power, the log of the growth, and 1 / N, the weight of the last log norm.
     powers = (matrix, ops.log(norm), ops.ones_like(norm))
-    for _ in range(FIRST_SQUARINGS):
+    for _ in range(LOW_SQUARINGS):
         powers = square(*powers)
-    first = powers[0]
+    low = powers[0]
+    for _ in range(LOW_SQUARINGS, FIRST_SQUARINGS):
+        powers = square(*powers)
     count = ops.convert_to_tensor(FIRST_SQUARINGS, dtype="int32")
     count, _, growth, _, *best = ops.while_loop(
-        goes_on, step, (count, *powers, *look(first))
+        goes_on, step, (count, *powers, *look(powers[0]))
     )
     return *best, ops.exp(growth), count
 

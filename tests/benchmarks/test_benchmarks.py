@@ -56,7 +56,6 @@ def rows(path):
     return [line[2:-2].split(" | ") for line in lines if line.startswith("|")]
 
 
-@ON_JAX
 @pytest.mark.backends
 def test_layers(load, monkeypatch, tmp_path):
     out = tmp_path / "layers.md"
@@ -68,7 +67,6 @@ def test_layers(load, monkeypatch, tmp_path):
     assert min(map(float, numbers)) > 0
 
 
-@ON_JAX
 @pytest.mark.backends
 def test_recurrence(load, monkeypatch, tmp_path):
     out = tmp_path / "recurrence.md"

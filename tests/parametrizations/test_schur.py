@@ -40,15 +40,15 @@ def test_exponential(n, scale, dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n", [2, 5, 64] if ON_TENSORFLOW else [5])
 @pytest.mark.parametrize("scale", [0.01, 1.0, 300.0, 1e5])
-def test_the_exponential_is_orthogonal_at_large_norms(n, scale, dtype):
+def test_the_exponential_is_orthogonal_however_large_its_argument(n, scale, dtype):
     entries = scale * np.random.default_rng(n).normal(size=num_entries(n))
     found = ops.convert_to_numpy(skew_exponential(entries.astype(dtype)))
-    # Before the polish the distance is some hundredths at most, its fourth power about
+    # Before a polish the distance is 2^8 n eps at most, and its square less than
     # rounding; the polish itself rounds sums of n terms twice, n times.
     assert orthogonality_error(found) <= 4 * n * np.finfo(dtype).eps
 
 
-# Without squarings, with a few, and with ten.
+# Without squarings, with a few, and with a polish on the way.
 @pytest.mark.parametrize("scale", [0.0, 0.1, 20.0, 3000.0])
 def test_gradient_of_the_exponential(scale):
     n = 6

@@ -195,18 +195,23 @@ def far_from_normal(n, departure, random):
     return mixed(block_diag(*pairs) + above, random)
 
 
-@DTYPES
-@pytest.mark.parametrize(("n", "departure"), [(20, 2.5), (20, 3.5), (94, 1.5)])
+@pytest.mark.parametrize(
+    ("n", "departure", "dtype"),
+    [
+        *[(20, 2.5, "float32"), (20, 3.5, "float32"), (94, 1.5, "float32")],
+        *[(20, 2.5, "float64"), (20, 3.5, "float64"), (94, 2.5, "float64")],
+    ],
+)
 def test_far_from_normal(n, departure, dtype):
     """Whose powers grow at first, so that rounding spoils them."""
     matrix = far_from_normal(n, departure, np.random.default_rng(n + 2)).astype(dtype)
     radius, gradient = radius_and_gradient(matrix)
     expected, exact = by_definition(matrix)
     assert radius == pytest.approx(expected, rel=2e-5 if dtype == "float32" else 1e-12)
-    # The residual, here 3e-5 and 1e-13, times the condition number of the eigenvalue,
-    # up to 36, over the gap to the next one.
+    # The residual, at most 1e-5 and 6e-12, times the condition number of the
+    # eigenvalue, 36 and 282, over the gap to the next one, 0.3 and 0.14 of about 1.
     error = np.linalg.norm(gradient - exact) / np.linalg.norm(exact)
-    assert error <= (1e-2 if dtype == "float32" else 1e-9)
+    assert error <= (2e-3 if dtype == "float32" else 1e-9)
 
 
 ORTHOGONAL = np.linalg.qr(np.random.default_rng(0).normal(size=(20, 20)))[0]
@@ -225,6 +230,7 @@ DEFECTIVE = block_diag([[1.0, 1.0], [0.0, 1.0]], 0.5, -0.5, 0.1)
         (mixed(DEFECTIVE, np.random.default_rng(0)), 1, None),
         # More than two tie: the mean over all.
         (np.diag([1.0, -1.0, -1.0]), 1, False),
+        (np.roll(np.eye(8), 1, axis=0), 1, False),
         (mixed(TWO_PAIRS, np.random.default_rng(1), 0.3), 1, False),
         (ORTHOGONAL, 1, False),
     ],
@@ -242,7 +248,7 @@ def test_ties_and_other_matrices_without_a_gradient(matrix, expected, known):
         assert eigenpair_report(matrix)["gradient_found"] is (known and expected > 0)
     if known is False:
         scaled = matrix / np.sum(matrix * matrix)
-        np.testing.assert_allclose(gradient, scaled, atol=1e4 * EPS)
+        np.testing.assert_allclose(gradient, scaled, atol=10 * EPS)
 
 
 @pytest.mark.parametrize(("n", "scale"), [(12, 2.0), (40, 0.5)])
