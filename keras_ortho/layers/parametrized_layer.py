@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -196,12 +197,12 @@ class ParametrizedLayer(keras.layers.Wrapper):
 
     def squares(self) -> dict[str, Tensor]:
         """Returns the parametrized square matrices by the paths of their weights."""
-        found = {}
-        for made in self._made:
-            path = made.weight.path.rpartition(f"{self.layer.name}/")[2]
-            for name, square in made.squares().items():
-                found["/".join(filter(None, (path, name)))] = square
-        return found
+        within = f"{self.layer.name}/"
+        return {
+            f"{made.weight.path.rpartition(within)[2]}/{name}".removesuffix("/"): square
+            for made in self._made
+            for name, square in made.squares().items()
+        }
 
     def distances(self) -> dict[str, float]:
         """Measures how far each square matrix is from the set of the parametrization.
@@ -295,24 +296,22 @@ class _Made:
 
     def value(self) -> Tensor:
         """Makes the weight."""
-        return self.form.weight(self._blocks(), self.plain)
+        return self.form.weight(list(self.squares().values()), self.plain)
 
     def squares(self) -> dict[str, Tensor]:
         """Makes the square matrices, by the names of their gates."""
-        made = self._blocks()
-        return {name: made[i] for i, name in enumerate(self.form.places)}
-
-    def _blocks(self) -> Tensor:
-        if len(self.form.places) > 1:
-            return self.matrix.make_blocks()
-        return self.matrix.make()[None]
+        names = list(self.form.places)
+        if len(names) == 1:
+            return {names[0]: self.matrix.make()}
+        blocks = ops.unstack(self.matrix.make_blocks(), len(names))
+        return dict(zip(names, blocks, strict=True))
 
 
 @dataclass(frozen=True)
 class _Gates:
     """Square blocks side by side: those at `places`, by name, are parametrized."""
 
-    size: int
+    order: int
     places: dict[str, int]
     others: list[int]
 
@@ -326,18 +325,13 @@ class _Gates:
         known = chosen and set(chosen) <= set(names)
         check(known, "gates", f"be of {list(names)}", f"gates={chosen}")
         places = {name: i for i, name in enumerate(names) if name in chosen}
-        return cls(size, places, [i for i in range(count) if i not in places.values()])
+        others = [i for i in range(count) if i not in places.values()]
+        return cls(size * len(places), places, others)
 
-    @property
-    def order(self) -> int:
-        return self.size * len(self.places)
-
-    def weight(self, made: Tensor, plain: Any) -> Tensor:
-        blocks = ops.unstack(made, len(self.places))
-        parts = dict(zip(self.places.values(), blocks, strict=True))
+    def weight(self, made: list[Tensor], plain: Any) -> Tensor:
+        parts = dict(zip(self.places.values(), made, strict=True))
         if self.others:
-            rest = ops.cast(plain, made.dtype)
-            rest = ops.split(rest, len(self.others), axis=1)
+            rest = ops.split(ops.cast(plain, made[0].dtype), len(self.others), axis=1)
             parts |= zip(self.others, rest, strict=True)
         return ops.concatenate([parts[i] for i in sorted(parts)], axis=1)
 
@@ -347,17 +341,17 @@ class _Gates:
         return ops.concatenate([blocks[i] for i in self.others], axis=1)
 
     def start(self, weight: np.ndarray, kind: Parametrization) -> np.ndarray:
-        blocks = np.split(weight, weight.shape[1] // self.size, axis=1)
-        chosen = np.stack([_possible(blocks[i], kind) for i in self.places.values()])
-        diagonal = np.eye(len(chosen), dtype=chosen.dtype)
-        whole = np.einsum("hij,hg->higj", chosen, diagonal)
-        return whole.reshape(self.order, self.order)
+        blocks = np.split(weight, len(self.places) + len(self.others), axis=1)
+        chosen = [_possible(blocks[i], kind) for i in self.places.values()]
+        rows = np.eye(len(chosen), dtype=weight.dtype)
+        return np.vstack([np.kron(*each) for each in zip(rows, chosen, strict=True)])
 
 
 @dataclass(frozen=True)
 class _Rectangle:
     """The first rows or columns of a square matrix, in the shape of a weight."""
 
+    order: int
     shape: tuple[int, ...]
     axes: list[int]
     sides: tuple[int, int]
@@ -374,16 +368,13 @@ class _Rectangle:
             inputs = [i for i, name in enumerate(names) if name not in output]
         rows = math.prod(shape[axis] for axis in inputs)
         axes = inputs + [i for i in range(len(shape)) if i not in inputs]
-        return cls(shape, axes, (rows, math.prod(shape) // rows))
+        sides = rows, math.prod(shape) // rows
+        return cls(max(sides), shape, axes, sides)
 
-    @property
-    def order(self) -> int:
-        return max(self.sides)
-
-    def weight(self, made: Tensor, plain: Any) -> Tensor:
+    def weight(self, made: list[Tensor], plain: Any) -> Tensor:
         rows, columns = self.sides
         shape = [self.shape[axis] for axis in self.axes]
-        whole = ops.reshape(made[0, :rows, :columns], shape)
+        whole = ops.reshape(made[0][:rows, :columns], shape)
         return ops.transpose(whole, np.argsort(self.axes).tolist())
 
     def start(self, weight: np.ndarray, kind: Parametrization) -> np.ndarray:
@@ -396,15 +387,12 @@ def _possible(matrix: np.ndarray, kind: Parametrization) -> np.ndarray:
     Of a matrix that is not square, it has the first rows or columns.
     """
     rows, columns = matrix.shape
-    if rows == columns:
-        try:
-            kind.inverse(matrix)
-        except ValueError:
-            pass  # It is not of the set.
-        else:
-            return matrix
     if rows < columns:
         return _possible(matrix.T, kind).T
+    if rows == columns:
+        with suppress(ValueError):  # It may not be of the set.
+            kind.inverse(matrix)
+            return matrix
     left, _, right = np.linalg.svd(matrix.astype("float64"))
     if rows > columns and np.linalg.det(left) * np.linalg.det(right) < 0:
         left[:, -1] *= -1  # Not of the first columns; not all sets reach -1.
