@@ -3,12 +3,7 @@ import numpy as np
 import pytest
 
 from keras_ortho import BNPDense, SVDDense
-from keras_ortho.networks import (
-    MLP_KINDS,
-    bnp_network,
-    mlp,
-    norm_preserving_center,
-)
+from keras_ortho.networks import MLP_KINDS, bnp_network, mlp, norm_preserving_center
 
 
 def trained(model):

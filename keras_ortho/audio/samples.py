@@ -36,6 +36,16 @@ def to_float(samples: np.ndarray, name: str = "samples") -> np.ndarray:
     return floats if floating else floats / FULL_SCALE
 
 
+def signal_pair(
+    estimate: np.ndarray, reference: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Converts two signals to float64, and cuts them to the length of the shorter."""
+    estimate = to_float(estimate, "estimate")
+    reference = to_float(reference, "reference")
+    length = min(len(estimate), len(reference))
+    return estimate[:length], reference[:length]
+
+
 def to_int16(samples: np.ndarray) -> np.ndarray:
     """Converts samples to 16-bit integers, as Wisdom et al. wrote their predictions.
 

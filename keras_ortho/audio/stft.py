@@ -5,11 +5,17 @@ from typing import Literal
 import numpy as np
 
 from keras_ortho.audio.samples import to_float
-from keras_ortho.checks import check, check_all_finite, check_choice, check_shape
+from keras_ortho.checks import (
+    check,
+    check_all_finite,
+    check_choice,
+    check_lengths,
+    check_shape,
+)
 from keras_ortho.extras import require
-from keras_ortho.frames import FRAME_LENGTH, HOP_LENGTH, check_lengths
 
 SAMPLE_RATE = 8000
+FRAME_LENGTH, HOP_LENGTH = 256, 128
 NUM_BINS = FRAME_LENGTH // 2 + 1
 POWER_FLOOR = 1e-5
 SILENCE_DB = -50.0  # 10 log10(POWER_FLOOR)

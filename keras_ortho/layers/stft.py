@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.types import Tensor
-from keras_ortho.frames import FRAME_LENGTH, HOP_LENGTH, check_lengths
+from keras_ortho.checks import check_lengths
 
 
 class _Transform(keras.layers.Layer):
@@ -15,8 +15,8 @@ class _Transform(keras.layers.Layer):
 
     def __init__(
         self,
-        frame_length: int = FRAME_LENGTH,
-        hop_length: int = HOP_LENGTH,
+        frame_length: int = 256,
+        hop_length: int = 128,
         **kwargs: Any,
     ) -> None:
         check_lengths(frame_length, hop_length)
@@ -118,8 +118,8 @@ class InverseSTFT(_Transform):
 
     def __init__(
         self,
-        frame_length: int = FRAME_LENGTH,
-        hop_length: int = HOP_LENGTH,
+        frame_length: int = 256,
+        hop_length: int = 128,
         **kwargs: Any,
     ) -> None:
         check_lengths(frame_length, hop_length, overlap=True)

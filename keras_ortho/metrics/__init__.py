@@ -21,11 +21,11 @@ from keras_ortho.metrics.evaluators import (
 from keras_ortho.metrics.perceptual import mos_lqo_to_raw, pesq, raw_to_mos_lqo, stoi
 from keras_ortho.metrics.ratios import (
     SNRScores,
+    UnscoredWarning,
     segmental_snr,
     segmental_snr_loizou,
     si_sdr,
 )
-from keras_ortho.metrics.signals import UnscoredWarning
 
 __all__ = [
     "ActiveLevel",

@@ -10,13 +10,18 @@ import keras
 import numpy as np
 
 from keras_ortho import audio
+from keras_ortho.audio.samples import signal_pair
 from keras_ortho.backend.processes import process_count
 from keras_ortho.checks import check, check_choice, check_count
 from keras_ortho.executors import in_parallel, processor_count
 from keras_ortho.extras import require
 from keras_ortho.metrics.perceptual import check_pesq, mos_lqo_to_raw, pesq, stoi
-from keras_ortho.metrics.ratios import SNRScores, segmental_snr, si_sdr
-from keras_ortho.metrics.signals import UnscoredWarning, signal_pair
+from keras_ortho.metrics.ratios import (
+    SNRScores,
+    UnscoredWarning,
+    segmental_snr,
+    si_sdr,
+)
 
 # Scores a pair of waveforms: estimate, reference, sampling rate in Hz.
 Score = Callable[[np.ndarray, np.ndarray, int], float | SNRScores]

@@ -6,9 +6,10 @@ from typing import Literal
 
 import numpy as np
 
+from keras_ortho.audio.samples import signal_pair
 from keras_ortho.checks import check, check_choice
 from keras_ortho.extras import require
-from keras_ortho.metrics.signals import signal_pair, unscored
+from keras_ortho.metrics.ratios import unscored
 
 # Sampling rates of narrow and wide band.
 RATES = {"nb": (8000, 16000), "wb": (16000,)}

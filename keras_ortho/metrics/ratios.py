@@ -1,13 +1,25 @@
 """Ratios of speech to error: segmental as of VOICEBOX and of Loizou, and SI-SDR."""
 
 import math
+import warnings
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from keras_ortho.audio.samples import signal_pair
 from keras_ortho.checks import check_choice
 from keras_ortho.metrics.active_level import Version, active_level
-from keras_ortho.metrics.signals import signal_pair, unscored
+
+
+class UnscoredWarning(UserWarning):
+    """Warns that an utterance cannot be scored; its score is NaN."""
+
+
+def unscored(reason: str) -> float:
+    """Returns NaN, with a warning that gives the reason."""
+    # The caller of the metric is two frames up.
+    warnings.warn(f"Not scored: {reason}.", UnscoredWarning, stacklevel=3)
+    return float("nan")
 
 
 class SNRScores(NamedTuple):

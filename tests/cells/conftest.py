@@ -37,10 +37,7 @@ if not ON_JAX:
     FOR_ALL |= {
         "test_config_holds_every_argument": {},
         "test_keras_layer_checks": {"kwargs": [{}], "architecture": KINDS[:2]},
-        "test_mixed_precision": {
-            "policy": ["mixed_bfloat16"],
-            "architecture": KINDS,
-        },
+        "test_mixed_precision": {"policy": ["mixed_bfloat16"], "architecture": KINDS},
         "test_says_what_it_needs": {},
         "test_saves_and_loads": {"wrapped": [False]},
         "test_shared_arguments_have_an_effect": {},

@@ -303,12 +303,7 @@ def test_starts_from_a_matrix_or_is_set_to_one(architecture):
             expected = reference.complex_block(matrix) if is_complex else matrix
             close(found, expected)  # Weights are drawn in float32.
             layer.set_recurrent_matrix(matrix)
-            close(
-                layer.recurrent_matrix(),
-                expected,
-                rtol=0,
-                atol=1000 * EPS64,
-            )
+            close(layer.recurrent_matrix(), expected, rtol=0, atol=1000 * EPS64)
         layer.set_recurrent_matrix(found)
         close(layer.recurrent_matrix(), found, rtol=0, atol=1000 * EPS64)
 

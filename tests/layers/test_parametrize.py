@@ -199,6 +199,21 @@ def test_matrices_are_made_outside_of_the_loop():
     assert found.num_factorizations > 0
 
 
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_keras_is_asked_for_its_fused_kernel(kind, monkeypatch):
+    """As without parametrization, with the matrix that was made."""
+    given = []
+
+    def fused(*args, recurrent_kernel, **kwargs):
+        given.append(ops.convert_to_numpy(recurrent_kernel))
+        raise NotImplementedError  # As on a CPU.
+
+    monkeypatch.setattr(f"keras.src.backend.{kind.lower()}", fused)
+    layer = parametrize(getattr(layers, kind)(4), RECURRENT, ScaledCayley())
+    layer(inputs_of(SEQUENCES))
+    np.testing.assert_array_equal(given[0], values_of(layer)[0])
+
+
 @pytest.mark.skipif(
     keras.backend.backend() == "torch", reason="it compares attributes of the backend"
 )
