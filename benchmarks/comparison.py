@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from measuring import OUT, report
 
-TASKS = {"copying-300": 400, "adding-200": 1000}  # Updates of each.
+TASKS = {"copying-300": 400, "adding-200": 1000, "first-step-2000": 200}  # Updates.
 TRIAL, SEEDS = 0, [10, 11, 12, 13, 14]
 RATES = ["two:1e-3,1e-4", "two:3e-3,3e-4", "two:1e-2,1e-3"]
 CAYLEY = "'recurrent_kernel', ScaledCayley()"
