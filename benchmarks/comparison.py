@@ -48,8 +48,8 @@ def compare(name: str, layer: str, path: Path) -> learning.Rows:
     task = dataclasses.replace(learning.task_of(name), updates=TASKS[name])
     given = path, name, task, LAYERS[layer]
     trials = learning.trained(*given, [(rate, TRIAL) for rate in RATES], layer)
-    rate = trials[np.nanargmin([float(row["last"]) for row in trials])]["rate"]
-    return learning.trained(*given, [(rate, seed) for seed in SEEDS], layer)
+    best = min(trials, key=lambda row: np.nan_to_num(float(row["last"]), nan=np.inf))
+    return learning.trained(*given, [(best["rate"], seed) for seed in SEEDS], layer)
 
 
 def span(values: Iterable[float]) -> str:
