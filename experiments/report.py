@@ -20,7 +20,7 @@ the epoch that is best on validation data, "best test" that of the best epoch on
 data, as some papers have it. Unless said otherwise, runs were made with
 {usual}.
 
-As long as in the papers are only copying over 2 000 steps (five of seven networks),
+As long as in the papers are only copying over 2 000 steps (five of eight networks),
 scoRNN with 170 units on pixel MNIST, scoRNN with 170 and the LSTM with 128 units on
 permuted MNIST, rows of MNIST, 40 layers on MNIST. Not run: adding over 400 steps;
 scuRNN on adding over 750 and on permuted MNIST; TIMIT, but for a sample (published:

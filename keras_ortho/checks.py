@@ -146,7 +146,7 @@ def check_real_square(name: str, matrix: Any) -> np.ndarray:
 
 
 def check_lengths(frame_length: int, hop_length: int, overlap: bool = False) -> None:
-    """Checks the lengths of a transform, whose frames overlap if it has an inverse."""
+    """Checks the frames of an STFT, which must overlap if it has an inverse."""
     check_count("frame_length", frame_length)
     wanted = "be even, and `hop_length` must divide `frame_length`"
     rest = frame_length % 2 or frame_length % check_count("hop_length", hop_length)
