@@ -116,8 +116,7 @@ def times(names: list[str], repeats: int, precision: str, *shape: int) -> Any:
     found: dict[str, list[str]] = {}
     for name in names:
         try:
-            given: Any = (repeats, *shape, "auto", precision)
-            own = measuring.measure([name], *given)[name]
+            own = measuring.measure([name], repeats, *shape, "auto", precision)[name]
             found[name] = [f"{1e3 * own[kind]:.3g}" for kind in ("train", "infer")]
             found[name].append(f"{own['first']:.1f}")
         except Exception as error:  # Such as a lack of memory; others are measured.

@@ -236,8 +236,7 @@ def main() -> None:
     given = parser.parse_args()
     for task, rate in itertools.product(given.tasks, given.rates):
         task_of(task), optimizer_of(rate)  # Typing errors come before hours of work.
-    for key in itertools.product(given.tasks, given.layers, given.rates):
-        name, layer, rate = key
+    for name, layer, rate in itertools.product(given.tasks, given.layers, given.rates):
         runs = [(rate, seed) for seed in given.seeds]
         trained(given.table, name, task_of(name), layer, runs)
 
