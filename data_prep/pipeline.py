@@ -16,12 +16,7 @@ from keras_ortho.checks import check_count
 from keras_ortho.executors import in_parallel
 from keras_ortho.extras import require
 from keras_ortho.files import file_sha256, locked, read_json, replacing, write_json
-from keras_ortho.tasks.timit_records import (
-    FORMAT,
-    FORMAT_VERSION,
-    LARGEST_MANIFEST,
-    MANIFEST,
-)
+from keras_ortho.tasks.timit import FORMAT, FORMAT_VERSION, LARGEST_MANIFEST, MANIFEST
 
 from .corpus import Corpus, Unused, Utterance, discover
 from .listed import list_corpus

@@ -22,7 +22,7 @@ from keras_ortho.audio.stft import (
 from keras_ortho.executors import check_shared
 from keras_ortho.extras import require
 from keras_ortho.files import LOCK, json_sha256, read_bytes, replacing
-from keras_ortho.tasks.timit_records import FORMAT, FORMAT_VERSION, dataset
+from keras_ortho.tasks.timit import FORMAT, FORMAT_VERSION, dataset
 
 from .corpus import Unused, Utterance
 from .features import Features, extract

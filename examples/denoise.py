@@ -46,7 +46,6 @@ from keras_ortho.layers import STFT, InverseSTFT
 from keras_ortho.losses import NegativeSISDR
 from keras_ortho.metrics import SpeechScores
 from keras_ortho.tasks import denoising, mixtures, timit
-from keras_ortho.tasks.timit_records import fingerprint
 from keras_ortho.training import MODEL, best_epoch, train
 
 RESULTS, SCORES, TABLE = "results.json", "scores.csv", "results.md"
@@ -126,7 +125,7 @@ def main() -> None:
                 callbacks=[scores],
                 settings={
                     **entry,
-                    "records": fingerprint(records),
+                    "records": timit.fingerprint(records),
                     "kinds": kinds,
                     "recordings": digest(recorded[0]),
                     "validation_seed": settings.seed,

@@ -19,7 +19,6 @@ from keras_ortho import losses
 from keras_ortho.metrics import ValidFrameMSE
 from keras_ortho.tasks import timit
 from keras_ortho.tasks.pipeline import Task
-from keras_ortho.tasks.timit_records import fingerprint
 
 
 @command("speech")
@@ -50,7 +49,7 @@ def main(settings: Settings) -> None:
         "error in dB^2",
         baseline=LINEAR_2,
         log=False,
-        data=fingerprint(settings.data_dir),
+        data=timit.fingerprint(settings.data_dir),
     )
 
 

@@ -35,7 +35,6 @@ from keras_ortho import audio, diagnostics, losses, metrics
 from keras_ortho.files import write_json
 from keras_ortho.metrics.evaluators import SCORES
 from keras_ortho.tasks import timit
-from keras_ortho.tasks.timit_records import fingerprint
 from keras_ortho.training import best_epoch, train
 
 RECORD, TABLE = "results.json", "results.md"
@@ -113,7 +112,7 @@ def main() -> None:
             callbacks=[scores],
             settings={
                 **described,
-                "records": fingerprint(records),
+                "records": timit.fingerprint(records),
                 "batch_size": settings.batch_size,
                 "seed": settings.seed,
                 "raw": bool(raw),

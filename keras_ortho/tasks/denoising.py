@@ -15,7 +15,7 @@ from keras_ortho.checks import check_count
 from keras_ortho.extras import require
 from keras_ortho.tasks.mixtures import SNRS, TRAINED, Mixture, Noises, one_of
 from keras_ortho.tasks.pipeline import made_ahead
-from keras_ortho.tasks.timit_records import Record
+from keras_ortho.tasks.timit import Record
 
 LEVELS = (-36.0, -16.0)  # dB, in training
 SECONDS = 2.0

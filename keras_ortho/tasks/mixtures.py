@@ -11,7 +11,7 @@ import numpy as np
 from keras_ortho import audio
 from keras_ortho.checks import check
 from keras_ortho.files import FilePath
-from keras_ortho.tasks.timit_records import Record
+from keras_ortho.tasks.timit import Record
 
 TRAINED = ("white", "pink", "hum", "clicks", "babble", "reverberation")
 UNHEARD = ("wind", "siren")  # Only in the test.

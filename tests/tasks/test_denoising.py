@@ -12,7 +12,7 @@ from keras_ortho.tasks.mixtures import (
     mixtures,
     read_recordings,
 )
-from keras_ortho.tasks.timit_records import Record
+from keras_ortho.tasks.timit import Record
 
 PITCHES = {"a": 220, "b": 330, "c": 440}  # Hz
 

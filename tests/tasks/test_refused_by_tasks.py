@@ -13,7 +13,7 @@ from keras_ortho.tasks.denoising import training_passes
 from keras_ortho.tasks.images import read_images
 from keras_ortho.tasks.mixtures import Noises, mixtures, read_recordings
 from keras_ortho.tasks.sharing import Share, training_share
-from keras_ortho.tasks.timit_records import Record, read_manifest
+from keras_ortho.tasks.timit import Record, read_manifest
 from tests.tasks.image_data import FILES, draw, write_mnist, write_npz
 
 RECORDS = [Record(f"{s}_0", s, np.zeros((1, 129)), np.ones(900, "i2")) for s in "ab"]

@@ -5,8 +5,7 @@ import pytest
 from experiments.speech import inputs
 from keras_ortho.audio import log_power, stft
 from keras_ortho.data_prep.pipeline import prepare
-from keras_ortho.tasks.timit import load, utterances
-from keras_ortho.tasks.timit_records import SPLITS, fingerprint, read_manifest
+from keras_ortho.tasks.timit import SPLITS, fingerprint, load, read_manifest, utterances
 from tests.data_prep.corpora import write_corpus
 
 SPEAKERS = tuple(f"{sex}{letter * 3}0" for sex in "fm" for letter in "abcdef")
