@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_ortho.audio.files import decode_audio, resample_to_int16
-from keras_ortho.audio.samples import FULL_SCALE
 from keras_ortho.audio.stft import FRAME_LENGTH, SAMPLE_RATE, log_power, stft
 
 HIGHEST_RATE = 192_000  # Hz; a header with a higher rate is considered damaged.
@@ -45,5 +44,4 @@ def extract(data: bytes, *, name: str) -> Features:
             f"Too short: {len(audio)} samples at {SAMPLE_RATE} Hz, less than a frame "
             f"of {FRAME_LENGTH}. Received: {name}"
         )
-    signal = audio.astype(np.float32) / FULL_SCALE
-    return Features(audio, log_power(stft(signal)))
+    return Features(audio, log_power(stft(audio)))
