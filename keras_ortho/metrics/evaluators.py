@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 from keras_ortho import audio
-from keras_ortho.audio.samples import signal_pair
+from keras_ortho.audio.samples import signal_pair, to_float
 from keras_ortho.backend.processes import process_count
 from keras_ortho.checks import check, check_choice, check_count
 from keras_ortho.executors import in_parallel, processor_count
@@ -284,12 +284,10 @@ class SpeechScores(keras.callbacks.Callback):
         self.predicts = predicts
         self.every = check_count("every", every)
         pairs = [(u.audio, u.audio) if hasattr(u, "audio") else u for u in utterances]
-        convert = audio.to_float
-        pairs = [(convert(x, "noisy"), convert(y, "clean")) for x, y in pairs]
+        pairs = [(to_float(x, "noisy"), to_float(y, "clean")) for x, y in pairs]
         check(pairs, "utterances", "not be empty", "none")
-        self.number = len(pairs)
-        if number is not None:
-            self.number = min(check_count("number", number), self.number)
+        number = len(pairs) if number is None else check_count("number", number)
+        self.number = min(number, len(pairs))
         places = np.linspace(0, len(pairs) - 1, self.number).round().astype(int)
         processes = _process_number(processes, self.number, each=32)
         self.evaluator = Evaluator(scores, sample_rate, processes=processes)
