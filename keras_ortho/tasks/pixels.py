@@ -127,14 +127,12 @@ def cifar10(
     check_choice("form", form, FORMS)
     noise = length - 32 if form == "noise-padded" else 0
     check(noise >= 0, "length", "be at least 32", f"length={length}")
-    images, sizes = (
-        read_images("cifar10", data_dir),
-        (valid_size, train_size, test_size),
-    )
 
     def arrange(images: np.ndarray) -> np.ndarray:
         return images.reshape(len(images), *FORMS[form])
 
+    images = read_images("cifar10", data_dir)
+    sizes = valid_size, train_size, test_size
     return _make_task(images, arrange, batch_size, sizes, seed, noise, fixed_noise)
 
 
