@@ -103,18 +103,14 @@ def load(
     labels = np.unique(train.labels)
     other = np.setdiff1d(test.labels, labels).tolist()
     check(not other, "name", f"have labels trained on, {labels.tolist()}", other)
-    (x, y), on_test = (
-        (
-            part.values.reshape(len(part.values), -1, width),
-            np.searchsorted(labels, part.labels).astype("int32"),
-        )
-        for part in (train, test)
-    )
+    both = train, test
+    x, x_test = (part.values.reshape(len(part.values), -1, width) for part in both)
+    y, y_test = (np.searchsorted(labels, part.labels).astype("int32") for part in both)
     split, order = np.random.SeedSequence(seed).spawn(2)
     mixed = np.random.default_rng(split).permutation(count)
     valid, rest = map(np.sort, np.split(mixed, [max(1, round(0.2 * count))]))
-    known = constant_error(y[rest], on_test[1]), len(labels)
-    parts = (x[rest], y[rest]), (x[valid], y[valid]), on_test
+    known = constant_error(y[rest], y_test), len(labels)
+    parts = (x[rest], y[rest]), (x[valid], y[valid]), (x_test, y_test)
     return make_task(*parts, *known, order=order, batch_size=batch_size)
 
 
