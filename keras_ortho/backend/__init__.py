@@ -28,7 +28,6 @@ _own: Any = importlib.import_module(f"keras_ortho.backend.{keras.backend.backend
 eagerly = _own.eagerly
 gradients = _own.gradients
 scan = _own.scan
-slice_steps = _own.slice_steps
 with_gradient = _own.with_gradient
 
 batch_pieces = getattr(_own, "batch_pieces", lambda batch, entries, training: 1)

@@ -59,11 +59,6 @@ def scan(
     )
 
 
-def slice_steps(sequences: Tensor, start: Any, length: int) -> Tensor:
-    """Slices consecutive steps."""
-    return jax.lax.dynamic_slice_in_dim(sequences, start, length, axis=1)
-
-
 def sum_over_steps(product: Callable[..., Tensor], *sequences: Tensor) -> Tensor:
     """Sums a product over all steps, one by one: the states of all fit in no cache."""
 

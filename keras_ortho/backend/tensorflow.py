@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
-from keras import ops
 
 from keras_ortho.backend.types import Backward, Forward, Step, Tensor
 from keras_ortho.executors import processor_count
@@ -184,14 +183,6 @@ def _unstack(sequence: Tensor) -> tf.TensorArray:
 def _room(length: Any) -> Any:
     """Returns a positive list length: XLA compiles reads in loops that never run."""
     return length if isinstance(length, int) else tf.maximum(length, 1)
-
-
-def slice_steps(sequences: Tensor, start: Any, length: Any) -> Tensor:
-    """Slices consecutive steps."""
-    batch, _, units = ops.shape(sequences)
-    part = tf.slice(sequences, [0, start, 0], [batch, length, units])
-    part.set_shape([_known(size) for size in (batch, length, units)])
-    return part
 
 
 def batch_pieces(batch: int | None, entries: int, training: bool) -> int:

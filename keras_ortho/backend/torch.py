@@ -79,8 +79,3 @@ def scan(
         length=length,
         reverse=reverse,
     )
-
-
-def slice_steps(sequences: Tensor, start: Any, length: int) -> Tensor:
-    """Slices consecutive steps."""
-    return sequences[:, start : start + length]

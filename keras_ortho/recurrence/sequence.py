@@ -21,7 +21,6 @@ from keras_ortho.backend import (
     batch_pieces,
     scan,
     shared_out,
-    slice_steps,
     stack,
     with_gradient,
 )
@@ -418,7 +417,8 @@ def _swap(x: Tensor) -> Tensor:
 
 def _steps(x: Tensor, start: Any, length: Any) -> Tensor:
     """Selects consecutive steps, time first."""
-    return _swap(slice_steps(x, start, length))
+    batch, _, units = ops.shape(x)
+    return _swap(ops.slice(x, (0, start, 0), (batch, length, units)))
 
 
 def _in_a_row(segments: Tensor) -> Tensor:
