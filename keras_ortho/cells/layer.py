@@ -321,9 +321,8 @@ class RecurrentLayer(keras.layers.RNN):
         """
         if self.states is None:
             return
-        initial = self.get_initial_state(self.states[0].shape[0])
-        for variable, value in zip(self.states, initial, strict=True):
-            variable.assign(value)
+        (state,) = self.states
+        state.assign(self.get_initial_state(state.shape[0])[0])
         if self.has_begun is not None:
             self.has_begun.assign(False)
 
@@ -347,7 +346,5 @@ def _of_each_sequence(state: Tensor, sequences: Tensor, size: int) -> Tensor:
     batch = sequences.shape[0]
     rows = 1 if tuple(state.shape[:1]) == (1,) else batch
     checks.check_fits("initial_state", state, (rows, size), "the sequences")
-    if batch is not None and state.shape[0] == batch:
-        return state
     # With an unknown batch size, a wrong number of states is an error at run time.
     return ops.broadcast_to(state, (ops.shape(sequences)[0], size))
