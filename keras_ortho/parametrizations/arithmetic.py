@@ -17,7 +17,13 @@ import numpy as np
 from keras import ops
 
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_all_finite, check_count, check_real, check_square
+from keras_ortho.checks import (
+    check,
+    check_all_finite,
+    check_count,
+    check_real,
+    check_square,
+)
 
 
 def frobenius_norm(tensor: Tensor) -> Tensor:
@@ -175,11 +181,9 @@ def only_blocks(matrix: np.ndarray, heads: int) -> np.ndarray:
     """Returns the blocks of a block-diagonal matrix."""
     blocks, rest = diagonal_blocks(matrix, heads)
     largest = np.abs(rest).max()
-    if not largest <= rounding_tolerance(len(matrix), matrix.dtype):
-        raise ValueError(
-            f"`matrix` must be zero outside of its {heads} blocks. Received: an entry "
-            f"of {largest:.3g} there"
-        )
+    is_rounding = largest <= rounding_tolerance(len(matrix), matrix.dtype)
+    wanted = f"be zero outside of its {heads} blocks"
+    check(is_rounding, "matrix", wanted, f"an entry of {largest:.3g} there")
     return blocks
 
 

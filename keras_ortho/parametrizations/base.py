@@ -12,7 +12,7 @@ from keras import ops
 from keras_ortho import configs
 from keras_ortho.backend import eagerly
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_all_finite
+from keras_ortho.checks import check, check_all_finite
 from keras_ortho.parametrizations.arithmetic import (
     block_diagonal,
     blocks_shape,
@@ -56,16 +56,12 @@ def check_parametrization(
     """Checks the `parametrization` argument of a layer, and if it must be `real`."""
     if isinstance(parametrization, dict):
         parametrization = keras.saving.deserialize_keras_object(parametrization)
-    if not isinstance(parametrization, Parametrization):
-        raise ValueError(
-            "`parametrization` must be a `keras_ortho.parametrizations.Parametrization`"
-            f". Received: {parametrization!r}"
-        )
-    if real and parametrization.is_complex:
-        raise ValueError(
-            "`parametrization` must make real matrices. Received: "
-            f"{type(parametrization).__name__}"
-        )
+    is_one = isinstance(parametrization, Parametrization)
+    wanted = "be a `keras_ortho.parametrizations.Parametrization`"
+    check(is_one, "parametrization", wanted, repr(parametrization))
+    fits = not (real and parametrization.is_complex)
+    received = type(parametrization).__name__
+    check(fits, "parametrization", "make real matrices", received)
     return parametrization
 
 
@@ -268,11 +264,9 @@ class Parametrization:
         """Returns the config of the parametrization: its arguments, serialized."""
         config = {}
         for name in configs.argument_names(type(self)):
-            if not hasattr(self, name):
-                raise ValueError(
-                    f"`{type(self).__name__}` must store its arguments as attributes "
-                    f"of the same names. Received: a class without {name}"
-                )
+            wanted = "store its arguments as attributes of the same names"
+            received = f"a class without {name}"
+            check(hasattr(self, name), type(self).__name__, wanted, received)
             config[name] = keras.saving.serialize_keras_object(getattr(self, name))
         return config
 

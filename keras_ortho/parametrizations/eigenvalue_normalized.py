@@ -49,21 +49,16 @@ class ScaledRotations(keras.initializers.RandomUniform):
     ) -> None:
         max_angle = checks.check_finite("max_angle", max_angle)
         max_radius = checks.check_number("max_radius", max_radius, positive=True)
-        if not 0 <= max_angle <= math.pi:
-            raise ValueError(
-                "`max_angle` must lie between 0 and pi. "
-                f"Received: max_angle={max_angle}"
-            )
+        fits, received = 0 <= max_angle <= math.pi, f"max_angle={max_angle}"
+        checks.check(fits, "max_angle", "lie between 0 and pi", received)
         super().__init__(minval=0.0, maxval=1.0, seed=seed)
         self.max_angle = max_angle
         self.max_radius = max_radius
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
         """Draws the matrix, of shape `(n, n)`."""
-        if len(shape) != 2 or shape[0] != shape[1]:
-            raise ValueError(
-                f"`shape` must be that of a square matrix. Received: shape={shape}"
-            )
+        square = len(shape) == 2 and shape[0] == shape[1]
+        checks.check(square, "shape", "be that of a square matrix", f"shape={shape}")
         size = shape[0]
         drawn = super().__call__((2, (size + 1) // 2), dtype=dtype)
         angles = self.max_angle * drawn[0, : size // 2]
@@ -140,12 +135,9 @@ class EigenvalueNormalized(Parametrization):
     def check(self, size: int) -> None:
         """Checks the number of units and the number of negative ones."""
         q, s = self.long_term_units, self.short_term_units
-        if size != q + s:
-            raise ValueError(
-                "The number of units must be `long_term_units` plus "
-                f"`short_term_units`. Received: {size} units, long_term_units={q}, "
-                f"short_term_units={s}"
-            )
+        wanted = "be `long_term_units` plus `short_term_units`"
+        received = f"units={size}, long_term_units={q}, short_term_units={s}"
+        checks.check(size == q + s, "units", wanted, received)
         self._long_term.check(q)
 
     def _others(self, size: int) -> list[FreeVariable]:
@@ -201,17 +193,13 @@ class EigenvalueNormalized(Parametrization):
         checks.check_all_finite("matrix", matrix)
         rounding = rounding_tolerance(s, matrix.dtype)
         upper, coupling, short_term = matrix[:q, q:], matrix[q:, :q], matrix[q:, q:]
-        if np.any(upper) or (not self.coupling and np.any(coupling)):
-            raise ValueError(
-                "`matrix` must be of the form [[W_L, 0], [W_C, W_S]], with W_C = 0 "
-                f"without coupling. Received: another matrix, coupling={self.coupling}"
-            )
+        fits = not np.any(upper) and (self.coupling or not np.any(coupling))
+        wanted = "be of the form [[W_L, 0], [W_C, W_S]], with W_C = 0 without coupling"
+        received = f"another matrix, coupling={self.coupling}"
+        checks.check(fits, "matrix", wanted, received)
         radius = _radius(short_term)
-        if radius > 1 + rounding:
-            raise ValueError(
-                "The spectral radius of the block W_S of `matrix` must be at most 1. "
-                f"Received: {radius}"
-            )
+        wanted = "have a block W_S with a spectral radius of at most 1"
+        checks.check(radius <= 1 + rounding, "matrix", wanted, radius)
         if self.epsilon and radius > 1 - rounding:
             # Rounding must not make it exceed 1, or `T` would be divided.
             short_term = short_term * ((1 - rounding) / radius)

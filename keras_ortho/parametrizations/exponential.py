@@ -15,6 +15,7 @@ from keras import ops
 from keras_ortho.backend import with_gradient
 from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import check
 from keras_ortho.extras import require
 from keras_ortho.parametrizations.arithmetic import (
     factorized,
@@ -171,11 +172,8 @@ def skew_logarithm(matrix: np.ndarray) -> np.ndarray:
     skew[pairs, pairs + 1] = np.arctan2(blocks[pairs, pairs + 1], blocks[pairs, pairs])
     alone = np.setdiff1d(np.arange(len(blocks)), np.concatenate([pairs, pairs + 1]))
     turned = alone[blocks[alone, alone] < 0]
-    if len(turned) % 2:
-        raise ValueError(
-            "The determinant of `matrix` must be 1, as for every exponential of a "
-            "skew-symmetric matrix. Received: a determinant of -1"
-        )
+    wanted = "have the determinant 1, as every exponential of a skew-symmetric matrix"
+    check(len(turned) % 2 == 0, "matrix", wanted, "a determinant of -1")
     skew[turned[::2], turned[1::2]] = math.pi
     skew = basis @ (skew - skew.T) @ basis.T
     return skew[np.triu_indices(len(skew), 1)]

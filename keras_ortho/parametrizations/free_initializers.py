@@ -70,11 +70,9 @@ class UniformPhases(FreeInitializer, keras.initializers.RandomUniform):
 def check_makes(name: str, initializer: Any, wanted: str) -> None:
     """Checks that an initializer fits the free variables of a parametrization."""
     makes = initializer.makes if isinstance(initializer, FreeInitializer) else ""
-    if makes and wanted and makes != wanted:
-        raise ValueError(
-            f"`{name}` must return {wanted}, or a matrix. Received: "
-            f"{name}={type(initializer).__name__}, which returns {makes}"
-        )
+    fits = not makes or not wanted or makes == wanted
+    received = f"{name}={type(initializer).__name__}, which returns {makes}"
+    checks.check(fits, name, f"return {wanted}, or a matrix", received)
 
 
 def get(identifier: Any) -> Any:

@@ -23,7 +23,7 @@ from keras_ortho.backend import scan, stack, with_gradient
 from keras_ortho.backend.elementary import cos, sin
 from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_choice, check_count, check_shape
+from keras_ortho.checks import check, check_choice, check_count, check_shape
 from keras_ortho.parametrizations.arithmetic import (
     block,
     nearest_orthogonal,
@@ -44,17 +44,13 @@ def angles_shape(units: int, style: str, capacity: int | None) -> tuple[int, int
     check_choice("style", style, STYLES)
     layers = 0 if capacity is None else check_count("capacity", capacity)
     if style == "fft":
-        if units < 2 or units & (units - 1):
-            raise ValueError(
-                '`units` must be a power of two, at least 2, for style="fft". '
-                f"Received: units={units}"
-            )
+        is_power = units > 1 and units & (units - 1) == 0
+        wanted = 'be a power of two, at least 2, for style="fft"'
+        check(is_power, "units", wanted, f"units={units}")
         return units.bit_length() - 1, units // 2
     for name, count in (("units", units), ("capacity", layers)):
-        if count % 2 or not count:
-            raise ValueError(
-                f'`{name}` must be even for style="tunable". Received: {name}={count}'
-            )
+        wanted = 'be even for style="tunable"'
+        check(count and count % 2 == 0, name, wanted, f"{name}={count}")
     return layers // 2, units - 1
 
 
@@ -332,10 +328,7 @@ def _eliminate(
     one diagonal after another from the lower left corner, by rows and columns in turn.
     """
     size = len(matrix)
-    if size % 2:
-        raise ValueError(
-            f"`matrix` must be of even order. Received: matrix.shape={matrix.shape}"
-        )
+    check(size % 2 == 0, "matrix", "be of even order", f"matrix.shape={matrix.shape}")
     reduced = matrix.copy()
     before: list[_Rotation] = []
     after: list[_Rotation] = []
@@ -461,11 +454,9 @@ class GivensOrthogonal(_Rotations):
     """
 
     def __init__(self, capacity: int | None = None, style: str = "fft") -> None:
-        if capacity is not None and style == "fft":
-            raise ValueError(
-                "`capacity` is for style='tunable'; the FFT style always has log2(n) "
-                f"layers. Received: capacity={capacity!r}, style='fft'"
-            )
+        fits = capacity is None or style != "fft"
+        wanted = "be None for style='fft', which always has log2(n) layers"
+        check(fits, "capacity", wanted, f"capacity={capacity!r}, style={style!r}")
         super().__init__(capacity, style)
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:

@@ -17,7 +17,7 @@ from keras import ops
 from keras_ortho.backend import with_gradient
 from keras_ortho.backend.precision import wide_dtype, wide_tensor
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import is_integer
+from keras_ortho.checks import check, is_integer
 from keras_ortho.parametrizations.arithmetic import (
     divide,
     nearest_orthogonal,
@@ -53,11 +53,8 @@ def check_pair(reflections: Any, size: int) -> tuple[int, int]:
 
 def check_invertible(reflections: tuple[int, ...], size: int) -> None:
     """Checks that there are enough reflectors for an inverse map."""
-    if min(reflections) < size:
-        raise ValueError(
-            f"If a matrix is given, `reflections` must be {size} or None: fewer cannot "
-            f"represent every matrix. Received: reflections={reflections}"
-        )
+    wanted = f"be {size} or None if a matrix is given: fewer cannot make every one"
+    check(min(reflections) >= size, "reflections", wanted, f"reflections={reflections}")
 
 
 def num_reflector_entries(size: int, reflections: int) -> int:
@@ -71,11 +68,9 @@ def reflector_rows(reflectors: Tensor, size: int) -> Tensor:
     # Not with `in`, which fails for the symbolic sizes of PyTorch's compiler.
     counts = range(1, size + 1)
     fitting = [m for m in counts if num_reflector_entries(size, m) == entries]
-    if len(reflectors.shape) != 1 or not fitting:
-        raise ValueError(
-            "`reflectors` must have n + (n - 1) + ... entries, for the order "
-            f"n={size}. Received: reflectors.shape={tuple(reflectors.shape)}"
-        )
+    wanted = f"have n + (n - 1) + ... entries, for the order n={size}"
+    received = f"reflectors.shape={tuple(reflectors.shape)}"
+    check(len(reflectors.shape) == 1 and fitting, "reflectors", wanted, received)
     return placed(reflectors, positions(fitting[0], size))
 
 

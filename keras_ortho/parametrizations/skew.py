@@ -82,11 +82,9 @@ class HenaffSkew(FreeInitializer, keras.initializers.RandomUniform):
     ) -> None:
         minval = checks.check_finite("minval", minval)
         maxval = checks.check_finite("maxval", maxval)
-        if not -math.pi < minval <= maxval < math.pi:
-            raise ValueError(
-                "`minval` and `maxval` must be angles with -pi < minval <= maxval < "
-                f"pi. Received: minval={minval}, maxval={maxval}"
-            )
+        fits = -math.pi < minval <= maxval < math.pi
+        wanted = "be an angle with -pi < minval <= maxval < pi"
+        checks.check(fits, "minval", wanted, f"minval={minval}, maxval={maxval}")
         super().__init__(minval=minval, maxval=maxval, seed=seed)
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:

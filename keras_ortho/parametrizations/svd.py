@@ -55,11 +55,10 @@ def bounded_logits(
     """Computes the logits of singular values: inverts `bounded_singular_values`."""
     tolerance = rounding_tolerance(len(values), dtype) * (center + margin)
     distance = values - center
-    if not np.all(np.abs(distance) <= margin + tolerance):
-        raise ValueError(
-            f"The singular values of `matrix` must lie between {center - margin} and "
-            f"{center + margin}. Received: between {values.min()} and {values.max()}"
-        )
+    fits = np.all(np.abs(distance) <= margin + tolerance)
+    wanted = f"have singular values between {center - margin} and {center + margin}"
+    received = f"between {values.min()} and {values.max()}"
+    checks.check(fits, "matrix", wanted, received)
     if margin == 0:
         return np.zeros(len(values))
     # With x = distance / margin, the logit is log((1 + x) / (1 - x)).
@@ -152,11 +151,8 @@ def spectral_deviation(matrix: Tensor, center: float = 1.0) -> float:
 
 def _float64(matrix: np.ndarray) -> np.ndarray:
     matrix = np.asarray(matrix)
-    if matrix.ndim != 2 or not matrix.size:
-        raise ValueError(
-            "`matrix` must be a matrix, and not empty. Received: "
-            f"matrix.shape={matrix.shape}"
-        )
+    fits = matrix.ndim == 2 and matrix.size
+    checks.check(fits, "matrix", "be a nonempty matrix", f"matrix.shape={matrix.shape}")
     checks.check_real("matrix", matrix)
     return matrix.astype("float64")
 

@@ -13,6 +13,7 @@ from keras import ops
 from keras_ortho.backend.elementary import cos, sin
 from keras_ortho.backend.precision import wide_dtype, wide_tensor
 from keras_ortho.backend.types import Tensor
+from keras_ortho.checks import check
 from keras_ortho.parametrizations.arithmetic import (
     adjoint,
     block,
@@ -123,11 +124,9 @@ class UnitaryComposition(UniformPhases):
             numbers = ops.arange(shape[0], dtype="int32")
             drawn = keras.random.shuffle(numbers, seed=self._seed(2))
             return ops.cast(drawn, dtype or "int32")
-        if kind != (3, 2) or shape[1] != shape[2]:
-            raise ValueError(
-                "`shape` must be (3, n), (2, 2n), (2, n, n), or (n,) for "
-                f"integers. Received: shape={shape}, dtype={dtype}"
-            )
+        fits = kind == (3, 2) and shape[1] == shape[2]
+        wanted = "be (3, n), (2, 2n), (2, n, n), or (n,) for integers"
+        check(fits, "shape", wanted, f"shape={shape}, dtype={dtype}")
         size = shape[1]
         made = wide_dtype(dtype)
         kernel = restricted_unitary(

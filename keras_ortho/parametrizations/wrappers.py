@@ -11,7 +11,7 @@ from keras import ops
 
 from keras_ortho.backend import eagerly
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_count, check_square
+from keras_ortho.checks import check, check_count, check_square
 from keras_ortho.parametrizations.arithmetic import (
     block,
     block_diagonal,
@@ -70,11 +70,9 @@ class Heads(Parametrization):
 
     def check(self, size: int) -> None:
         """Checks that the heads divide the units, and the order of the blocks."""
-        if size % self.heads:
-            raise ValueError(
-                "`units` must be a multiple of the number of heads. "
-                f"Received: units={size}, heads={self.heads}"
-            )
+        wanted = "be a multiple of the number of heads"
+        received = f"units={size}, heads={self.heads}"
+        check(size % self.heads == 0, "units", wanted, received)
         self.parametrization.check(size // self.heads)
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:

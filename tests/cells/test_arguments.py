@@ -142,7 +142,7 @@ BUILDS = [
             (ko.ScoRNN, "ones", "`recurrent_initializer` returned a matrix .*distance"),
             (ko.ScoRNN, np.eye(4)[:2], "Received: .*shape"),
             (ko.ScuRNN, 2j * eye, "Received: .*distance"),
-            (ko.SVDRNN, "glorot_uniform", "must lie between"),
+            (ko.SVDRNN, "glorot_uniform", "must have singular values between"),
             (ko.AntisymmetricRNN, "orthogonal", "skew-symmetric"),
             (ko.RestrictedURNN, "orthogonal", cannot),
             (ko.RestrictedURNN, eye, cannot),

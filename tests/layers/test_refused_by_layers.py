@@ -34,7 +34,7 @@ ERRORS = {
     "between 1 and 2": lambda: svd(reflections=3),
     "`spectral_margin` must": lambda: SVDDense(7, spectral_margin=-0.1),
     "`matrix` must have the shape": lambda: svd().set_kernel_matrix(np.eye(3)),
-    "lie between 0.9": lambda: svd(spectral_margin=0.1).set_kernel_matrix(TWO),
+    "values between 0.9": lambda: svd(spectral_margin=0.1).set_kernel_matrix(TWO),
     "must be 2": lambda: svd(reflections=1, kernel_initializer="glorot_uniform"),
     "has no weights yet": lambda: SVDDense(3).set_kernel_matrix(np.eye(3)),
     "`parametrization` must be": lambda: OrthoDense(3, "cayley"),

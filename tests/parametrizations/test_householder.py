@@ -150,5 +150,5 @@ def test_singular_values_stay_within_their_margin(margin, center):
     # Rounded to float32 a value may lie a little outside.
     outside = np.array([center + margin + 1e-7])
     assert np.isfinite(svd.bounded_logits(outside, margin, center, "float32")).all()
-    with pytest.raises(ValueError, match="values of `matrix` must lie between"):
+    with pytest.raises(ValueError, match="`matrix` must have singular values between"):
         svd.bounded_logits(outside, margin, center)

@@ -64,7 +64,7 @@ CALLS = {
     sets.Householder(7).variables: [((6,), "`reflections`.*Received")],
     sets.GivensUnitary(2).variables: [((5,), "even.*Received")],
     sets.GivensOrthogonal().variables: [((6,), "power of two.*Received: units=6")],
-    sets.EigenvalueNormalized(4, 2).variables: [((5,), "number of units.*Received")],
+    sets.EigenvalueNormalized(4, 2).variables: [((5,), "`units` must be.*Received")],
     built: [
         # A smaller array would be repeated.
         ((sets.RealSchur(radii_initializer=np.array([0.5])),), "radii_init.*Received")
