@@ -278,10 +278,10 @@ def givens_unitary_inverse(
     unitary = nearest_unitary(matrix)
     rotations, after, diagonal = _eliminate(unitary)
     for first, angle, phase in after:
-        # diag(a, b) R(t) diag(1, exp(ip)) = diag(1, b / a) R(t) diag(a, a exp(ip))
+        # diag(a, b) R(t) diag(exp(ip), 1) = diag(1, b / a) R(t) diag(a exp(ip), a)
         a, b = diagonal[first : first + 2]
         rotations.append((first, angle, float(np.angle(b * a.conj()))))
-        diagonal[first : first + 2] = a, a * np.exp(1j * phase)
+        diagonal[first : first + 2] = a * np.exp(1j * phase), a
     angles, phases = _layers(rotations, len(unitary))
     return angles, phases, np.angle(diagonal)
 
@@ -324,8 +324,9 @@ def _eliminate(
     """Factors a matrix into rotations, a diagonal, and more rotations.
 
     With `R(t) = [[cos, sin], [-sin, cos]]`, the rotations before the diagonal are
-    `diag(1, exp(ip)) R(t)`, and those after it `R(t) diag(1, exp(ip))`. They eliminate
-    one diagonal after another from the lower left corner, by rows and columns in turn.
+    `diag(1, exp(ip)) R(t)`, and those after it `R(t) diag(exp(ip), 1)`. They eliminate
+    one diagonal after another from the lower left corner, by rows and columns in turn:
+    these are the rows of the matrix that is mirrored at its other diagonal.
     """
     size = len(matrix)
     check(size % 2 == 0, "matrix", "be of even order", f"matrix.shape={matrix.shape}")
@@ -334,30 +335,24 @@ def _eliminate(
     after: list[_Rotation] = []
     for diagonal in range(size - 1):
         by_rows = diagonal % 2 == 0
-        for k in range(diagonal + 1):
+        rows = reduced if by_rows else reduced[::-1, ::-1].T
+        for column in range(diagonal + 1):
+            row = size - 1 - diagonal + column
+            first, second = rows[row - 1], rows[row]
+            angle, phase = _angles(-second[column], first[column])
             if by_rows:
-                row, column = size - 1 - diagonal + k, k
-                pair = reduced[row - 1 : row + 1]
-                # The second row becomes sin(t) x + exp(-ip) cos(t) y.
-                angle, phase = _angles(-pair[1, column], pair[0, column])
                 before.append((row - 1, angle, -phase))
-                second, sine = _turned(pair[1], phase), np.sin(angle)
             else:
-                row, column = size - 1 - k, diagonal - k
-                pair = reduced[:, column : column + 2].T
-                # The first column becomes cos(t) x + exp(-ip) sin(t) y.
-                angle, phase = _angles(-pair[0, row], pair[1, row])
-                after.insert(0, (column, angle, phase))
-                second, sine = _turned(pair[1], -phase), -np.sin(angle)
-            first, cosine = pair[0].copy(), np.cos(angle)
-            pair[:] = cosine * first - sine * second, sine * first + cosine * second
-            reduced[row, column] = 0
+                after.insert(0, (size - 1 - row, angle, -phase))
+            turned = second * np.exp(1j * phase) if phase else second
+            cosine, sine = np.cos(angle), np.sin(angle)
+            rows[row - 1], rows[row] = (
+                cosine * first - sine * turned,
+                sine * first + cosine * turned,
+            )
+            rows[row, column] = 0
     left = np.diag(reduced).copy()
     return before, after, left / np.abs(left)
-
-
-def _turned(values: np.ndarray, phase: float) -> np.ndarray:
-    return values if np.isrealobj(values) else values * np.exp(1j * phase)
 
 
 def _layers(rotations: list[_Rotation], size: int) -> tuple[np.ndarray, np.ndarray]:
