@@ -49,23 +49,6 @@ def bounded_singular_values(logits: Tensor, margin: float, center: float) -> Ten
     return center + margin * (2.0 * ops.sigmoid(logits) - 1.0)
 
 
-def bounded_logits(
-    values: np.ndarray, margin: float, center: float, dtype: Any = "float64"
-) -> np.ndarray:
-    """Computes the logits of singular values: inverts `bounded_singular_values`."""
-    tolerance = rounding_tolerance(len(values), dtype) * (center + margin)
-    distance = values - center
-    fits = np.all(np.abs(distance) <= margin + tolerance)
-    wanted = f"have singular values between {center - margin} and {center + margin}"
-    received = f"between {values.min()} and {values.max()}"
-    checks.check(fits, "matrix", wanted, received)
-    if margin == 0:
-        return np.zeros(len(values))
-    # With x = distance / margin, the logit is log((1 + x) / (1 - x)).
-    limit = 1 - 2 * np.finfo("float64").eps
-    return 2 * np.arctanh(np.clip(distance / margin, -limit, limit))
-
-
 def svd_matrix(
     left: Tensor, right: Tensor, singular_values: Tensor, shape: tuple[int, int]
 ) -> Tensor:
@@ -160,9 +143,7 @@ def _float64(matrix: np.ndarray) -> np.ndarray:
 class BoundedSpectrum(Parametrization):
     """Base class of matrices `L diag(sigma) R^T`, of bounded singular values."""
 
-    def __init__(
-        self, spectral_margin: float = 0.01, spectral_center: float = 1.0
-    ) -> None:
+    def __init__(self, spectral_margin: float, spectral_center: float) -> None:
         check = checks.check_number
         self.spectral_margin = check("spectral_margin", spectral_margin)
         self.spectral_center = check("spectral_center", spectral_center, positive=True)
@@ -176,8 +157,19 @@ class BoundedSpectrum(Parametrization):
         return ops.matmul(scaled, ops.transpose(factors["right"]))
 
     def singular_logits(self, values: np.ndarray, dtype: Any) -> np.ndarray:
-        """Computes the logits of singular values."""
-        return bounded_logits(values, self.spectral_margin, self.spectral_center, dtype)
+        """Computes the logits of singular values: inverts `bounded_singular_values`."""
+        margin, center = self.spectral_margin, self.spectral_center
+        tolerance = rounding_tolerance(len(values), dtype) * (center + margin)
+        distance = values - center
+        fits = np.all(np.abs(distance) <= margin + tolerance)
+        wanted = f"have singular values between {center - margin} and {center + margin}"
+        received = f"between {values.min()} and {values.max()}"
+        checks.check(fits, "matrix", wanted, received)
+        if margin == 0:
+            return np.zeros(len(values))
+        # With x = distance / margin, the logit is log((1 + x) / (1 - x)).
+        limit = 1 - 2 * np.finfo("float64").eps
+        return 2 * np.arctanh(np.clip(distance / margin, -limit, limit))
 
     def distance(self, matrix: np.ndarray) -> float:
         """Measures how far the singular values lie outside the interval."""

@@ -144,11 +144,12 @@ def test_singular_values_stay_within_their_margin(margin, center):
     np.testing.assert_allclose(found, expected, atol=10 * EPS)
     assert np.all(np.abs(found - center) <= margin * (1 + 4 * EPS) + 4 * EPS)
     # And back: the ends of the interval have finite logits, too.
-    again = svd.bounded_logits(found, margin, center)
+    kind = svd.SVD(None, margin, center)
+    again = kind.singular_logits(found, "float64")
     again = svd.bounded_singular_values(again, margin, center)
     np.testing.assert_allclose(again, expected, atol=10 * EPS)
     # Rounded to float32 a value may lie a little outside.
     outside = np.array([center + margin + 1e-7])
-    assert np.isfinite(svd.bounded_logits(outside, margin, center, "float32")).all()
+    assert np.isfinite(kind.singular_logits(outside, "float32")).all()
     with pytest.raises(ValueError, match="`matrix` must have singular values between"):
-        svd.bounded_logits(outside, margin, center)
+        kind.singular_logits(outside, "float64")
