@@ -80,9 +80,8 @@ class HenaffSkew(FreeInitializer, keras.initializers.RandomUniform):
     def __init__(
         self, minval: float = 0.0, maxval: float = math.pi / 2, seed: Any = None
     ) -> None:
-        minval = checks.check_finite("minval", minval)
-        maxval = checks.check_finite("maxval", maxval)
-        fits = -math.pi < minval <= maxval < math.pi
+        minval, maxval = checks.check_bounds(minval, maxval)
+        fits = -math.pi < minval and maxval < math.pi
         wanted = "be an angle with -pi < minval <= maxval < pi"
         checks.check(fits, "minval", wanted, f"minval={minval}, maxval={maxval}")
         super().__init__(minval=minval, maxval=maxval, seed=seed)
@@ -90,14 +89,10 @@ class HenaffSkew(FreeInitializer, keras.initializers.RandomUniform):
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
         """Draws the free entries in row order, for a shape `(n (n - 1) / 2,)`."""
         size = matrix_size(shape)
-        if size < 2:
-            return ops.zeros(shape, dtype=dtype)
         angles = super().__call__((size // 2,), dtype=dtype)
-        # Entry (2j, 2j + 1) is the first free entry of row 2j.
-        row = np.arange(0, size - 1, 2)
-        position = row * (2 * size - row - 1) // 2
-        indices = ops.convert_to_tensor(position[:, None], dtype="int32")
-        return ops.scatter(indices, tan(angles / 2), shape)
+        row, column = np.triu_indices(size, 1)
+        in_block = (row % 2 == 0) & (column == row + 1)
+        return placed(tan(angles / 2), np.where(in_block, row // 2 + 1, 0))
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
