@@ -14,7 +14,7 @@ from keras_ortho.optimizers import (
     StiefelDescent,
     group_of,
 )
-from keras_ortho.optimizers.within import optimizers_within
+from keras_ortho.optimizers.groups import optimizers_within
 
 # The parts of a model that may have their own rule; the rest is `others`.
 PARTS = ("phases", "recurrent", "unitary")

@@ -20,7 +20,7 @@ from keras_ortho.distribution import own_share, settings_by_replicas, shared_eva
 from keras_ortho.extras import require
 from keras_ortho.files import locked
 from keras_ortho.keras_internals import layers_within
-from keras_ortho.optimizers.within import optimizers_within
+from keras_ortho.optimizers.groups import optimizers_within
 from keras_ortho.tasks.sharing import training_share
 
 __all__ = ["MODEL", "best_epoch", "train"]

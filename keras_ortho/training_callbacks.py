@@ -12,7 +12,7 @@ from keras_ortho.keras_internals import layers_within
 from keras_ortho.layers.carried_state import CarriedState
 from keras_ortho.layers.dense import OrthoDense
 from keras_ortho.layers.parametrized_layer import ParametrizedLayer
-from keras_ortho.optimizers.within import optimizers_within
+from keras_ortho.optimizers.groups import optimizers_within
 from keras_ortho.training import Logs, check_batches
 
 

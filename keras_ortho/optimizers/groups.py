@@ -177,3 +177,9 @@ class GroupOptimizer(keras.optimizers.MultiOptimizer):
                     "built: each model needs its own optimizer. Received: "
                     f"{variable.path}"
                 )
+
+
+def optimizers_within(model: keras.Model) -> list[keras.optimizers.Optimizer]:
+    """Lists the optimizers inside that of a compiled model, or that one itself."""
+    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    return getattr(optimizer, "optimizers", [optimizer])
