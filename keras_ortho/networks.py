@@ -79,7 +79,7 @@ def mlp(
     checks.check_choice("kind", kind, MLP_KINDS)
     layers = checks.check_count("layers", layers)
     input_shape = checks.check_sizes("input_shape", input_shape)
-    activation = LeakyReLU(negative_slope)
+    activate = keras.layers.Activation(LeakyReLU(negative_slope))
     residual = kind.endswith("resnet")
     if spectral_center is None:
         spectral_center = 0.5 if residual else norm_preserving_center(negative_slope)
@@ -89,9 +89,6 @@ def mlp(
             center = spectral_center
             return SVDDense(width, reflections, spectral_margin, center)(x)
         return keras.layers.Dense(width)(x)
-
-    def activate(x: Tensor) -> Tensor:
-        return keras.layers.Activation(activation)(x)
 
     inputs = keras.Input(input_shape)
     x = activate(dense(keras.layers.Flatten()(inputs)))
