@@ -212,7 +212,7 @@ def vector_field(
 
 
 def _gradients(
-    probe: Probe, state: Any, units: Any, loss: Any, x: Any, y: Any
+    state: Any, units: Any, loss: Any, probe: Probe, x: Any, y: Any
 ) -> tuple[Tensor, Tensor]:
     # Only for the shapes and the mask: the compiler leaves the rest out.
     _, (before, mask) = probe.observe(x, lambda _, x, states, mask: (states, mask))
@@ -247,7 +247,7 @@ def _losses(loss: Any, y: Tensor, output: Tensor) -> Tensor:
 
 
 def _answer(
-    probe: Probe, question: Callable[..., Tensor], state: Any, units: Any, x: Any
+    question: Callable[..., Tensor], state: Any, units: Any, probe: Probe, x: Any
 ) -> Tensor:
     chosen = entries(probe.layer, state, units)
     return probe.observe(x, partial(question, chosen))[1]
@@ -304,7 +304,7 @@ def _spectral_norms(matrices: Tensor) -> Tensor:
     return ops.where(finite[..., 0, 0], norms, np.nan)
 
 
-def _states(probe: Probe, num_steps: int, starts: Tensor) -> Tensor:
+def _states(num_steps: int, probe: Probe, starts: Tensor) -> Tensor:
     cell = probe.layer.cell
     size = cell.state_size
     wanted = "have one state of two numbers"

@@ -1,6 +1,7 @@
 """A model run with one of its layers' loops replaced by one that is observed."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -142,9 +143,7 @@ def probe_of(
     hashable = (repr(x) if isinstance(x, slice) else x for x in arguments)
     key = (layer, measure, *hashable)
     if key not in kept:
-        kept[key] = Probe(
-            model, layer, lambda probe, *data: measure(probe, *arguments, *data)
-        )
+        kept[key] = Probe(model, layer, partial(measure, *arguments))
     return kept[key]
 
 
