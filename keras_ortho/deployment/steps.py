@@ -187,15 +187,10 @@ class _Frame:
         if self._owners.setdefault(operation.name, operation) is operation:
             return operation(*args, **kwargs)
         flat = tree.flatten((args, kwargs))
-        outer = [x for x in flat if isinstance(x, keras.KerasTensor)]
+        inputs = [x for x in flat if isinstance(x, keras.KerasTensor)]
         if id(operation) not in self._apart:
-            inner = [keras.Input(batch_shape=x.shape, dtype=x.dtype) for x in outer]
-            within = {id(x): y for x, y in zip(outer, inner, strict=True)}
-            args, kwargs = tree.map_structure(
-                lambda x: within.get(id(x), x), (args, kwargs)
-            )
             names = (f"{operation.name}_{number}" for number in itertools.count(1))
             name = next(name for name in names if name not in self._owners)
-            model = keras.Model(inner, operation(*args, **kwargs), name=name)
+            model = keras.Model(inputs, operation(*args, **kwargs), name=name)
             self._owners[name] = self._apart[id(operation)] = model
-        return self._apart[id(operation)](outer)
+        return self._apart[id(operation)](inputs)
