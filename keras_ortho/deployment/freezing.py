@@ -16,9 +16,6 @@ from keras_ortho.layers.dense import ParametrizedDense
 from keras_ortho.layers.parametrized_layer import ParametrizedLayer, made_within
 
 FREEZABLE = (RecurrentCell, RecurrentLayer, ParametrizedDense)
-# The keys that define an object. A layer of a functional model also has others, such as
-# its calls.
-_OF_AN_OBJECT = ("module", "class_name", "config", "registered_name")
 
 
 def freeze(model: keras.layers.Layer) -> Any:
@@ -111,8 +108,8 @@ def _frozen(config: Any) -> Any:
             inner["config"]["name"] = config["config"]["name"]
             return {**config, **inner}
         if isinstance(cls, type) and issubclass(cls, FREEZABLE):
-            parts = {name: config.get(name) for name in _OF_AN_OBJECT}
-            layer = keras.saving.deserialize_keras_object(parts, safe_mode=False)
+            unbuilt = {k: v for k, v in config.items() if k != "build_config"}
+            layer = keras.saving.deserialize_keras_object(unbuilt, safe_mode=False)
             return {**config, **keras.saving.serialize_keras_object(_twin(layer))}
         # The copy is not compiled, and the loss may be an unregistered function.
         config = {k: v for k, v in config.items() if k != "compile_config"}
