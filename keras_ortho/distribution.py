@@ -20,12 +20,9 @@ def own_share() -> Share:
     if distribution is None:
         return Share()
     processes = process_count()
-    if processes > 1 and distribution.auto_shard_dataset:
-        raise ValueError(
-            "With several processes, the distribution must not shard the data: use "
-            "`keras.distribution.DataParallel(auto_shard_dataset=False)`. Received: "
-            f"{distribution} with auto_shard_dataset=True"
-        )
+    whole = processes == 1 or not distribution.auto_shard_dataset
+    wanted = "have `auto_shard_dataset=False` if there are several processes"
+    check(whole, "distribution", wanted, f"{distribution} with auto_shard_dataset=True")
     mesh = distribution.device_mesh
     replicas = mesh.shape[mesh.axis_names.index(distribution.batch_dim_name)]
     return Share(replicas, processes, process_index())

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import keras
 
 from keras_ortho.backend.replicas import clip_over_replicas
-from keras_ortho.checks import check_choice
+from keras_ortho.checks import check, check_choice
 
 # Free variables that make a recurrent matrix; recurrent matrices that are variables
 # themselves, and must be kept unitary; all other variables.
@@ -170,13 +170,10 @@ class GroupOptimizer(keras.optimizers.MultiOptimizer):
             optimizer.exclude_from_weight_decay(var_list, var_names)
 
     def _check_known(self, variables: Sequence[Any]) -> None:
+        wanted = "be those for which the optimizer was built: each model needs its own"
         for variable in variables:
-            if self._var_key(variable) not in self._var_to_optimizer_idx:
-                raise ValueError(
-                    "`trainable_variables` must be those for which the optimizer was "
-                    "built: each model needs its own optimizer. Received: "
-                    f"{variable.path}"
-                )
+            known = self._var_key(variable) in self._var_to_optimizer_idx
+            check(known, "trainable_variables", wanted, variable.path)
 
 
 def optimizers_within(model: keras.Model) -> list[keras.optimizers.Optimizer]:

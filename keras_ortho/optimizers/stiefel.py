@@ -8,7 +8,7 @@ from keras import ops
 from keras_ortho.backend.precision import wide_dtype
 from keras_ortho.backend.replicas import clip_over_replicas
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_fraction, check_number
+from keras_ortho.checks import check, check_fraction, check_number
 from keras_ortho.parametrizations.arithmetic import (
     adjoint,
     block,
@@ -66,12 +66,10 @@ class StiefelDescent(keras.optimizers.Optimizer):
         **kwargs: Any,
     ) -> None:
         rho, epsilon = check_fraction("rho", rho), check_number("epsilon", epsilon)
+        wanted = "not be set: the matrix would not stay unitary"
         for name in ("weight_decay", "use_ema"):
-            if kwargs.get(name):
-                raise ValueError(
-                    f"`{name}` would not keep the matrix unitary. "
-                    f"Received: {name}={kwargs[name]}"
-                )
+            given = kwargs.get(name)
+            check(not given, name, wanted, f"{name}={given}")
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.rms_scaling = rms_scaling
         self.rho = rho
@@ -84,12 +82,9 @@ class StiefelDescent(keras.optimizers.Optimizer):
             return
         for variable in variables:
             shape = tuple(variable.shape)
-            if len(shape) != 3 or shape[0] != 2 or shape[1] != shape[2]:
-                raise ValueError(
-                    "`StiefelDescent` updates `variables` of shape (2, n, n); "
-                    "`paper_optimizer` has other optimizers for other ones. "
-                    f"Received: {variable.path} of shape {shape}"
-                )
+            fits = len(shape) == 3 and shape[0] == 2 and shape[1] == shape[2]
+            wanted = "be of shape (2, n, n): `paper_optimizer` trains the others, too"
+            check(fits, "variables", wanted, f"{variable.path} of shape {shape}")
         super().build(variables)
         if self.rms_scaling:
             self._accumulators = self.add_optimizer_variables(variables, "accumulator")
