@@ -86,8 +86,7 @@ def mlp(
 
     def dense(x: Tensor) -> Tensor:
         if kind.startswith("svd"):
-            center = spectral_center
-            return SVDDense(width, reflections, spectral_margin, center)(x)
+            return SVDDense(width, reflections, spectral_margin, spectral_center)(x)
         return keras.layers.Dense(width)(x)
 
     inputs = keras.Input(input_shape)
