@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops, tree
 
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check_count
+from keras_ortho.checks import check, check_count
 from keras_ortho.deployment.causality import acts_on_each_frame, overrides_call
 from keras_ortho.keras_internals import Functional, run_through
 from keras_ortho.layers import CarriedState, TrainedInitialState
@@ -100,11 +100,9 @@ class _Frame:
 
     def __init__(self, model: Any) -> None:
         graph = isinstance(model, Functional | keras.Sequential) and model.built
-        if not graph or any(len(x.shape) < 2 for x in model.inputs):
-            raise ValueError(
-                "`model` must be a built Sequential or functional model, and the "
-                f"second axis of each of its inputs time. Received: {model!r}"
-            )
+        of_sequences = graph and all(len(x.shape) > 1 for x in model.inputs)
+        wanted = "be built, Sequential or functional, with inputs (batch, time, ...)"
+        check(of_sequences, "model", wanted, repr(model))
         names = [x.name for x in model.inputs] if len(model.inputs) > 1 else ["x"]
         self.inputs = [
             keras.Input(x.shape[2:], x.shape[0], dtype=x.dtype, name=name)
@@ -122,8 +120,7 @@ class _Frame:
         self.outputs = [
             y if self._is_last(y) else ops.squeeze(y, 1) for y in tree.flatten(outputs)
         ]
-        if not self.recurrent:
-            raise ValueError(f"`model` has no recurrent layer. Received: {model.name}")
+        check(self.recurrent, "model", "have a recurrent layer", model.name)
 
     def _call(self, operation: Any, *args: Any, **kwargs: Any) -> Any:
         if kwargs.get("training"):

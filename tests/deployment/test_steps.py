@@ -167,7 +167,7 @@ MIXED = "is not known to process each frame independently"
         (lambda: model_of(layers.GRU(3), repeated, rnn()), "return_sequences=False"),
         (lambda: made_of(lambda x: layers.GRU(4)(x)[:, None] + x, 6), "a last output"),
         (lambda: keras.Sequential([ScoRNN(4)]), "Sequential or functional"),
-        (lambda: model_of(layers.Dense(2)), "no recurrent layer"),
+        (lambda: model_of(layers.Dense(2)), "have a recurrent layer"),
     ],
 )
 def test_what_has_no_step(make, words):
