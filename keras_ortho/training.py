@@ -120,9 +120,9 @@ def train(
     run_settings = _settings(model, size) | dict(settings or {})
     run_settings |= {"monitor": monitor, "mode": mode, **settings_by_replicas(model)}
     if any(each.use_ema for each in optimizers_within(model)):
-        callbacks.insert(0, Averages())
+        callbacks.insert(0, _Averages())
     with _own_folder(folder) as own:
-        run = TrainingState(own, monitor, mode, save_seconds, callbacks)
+        run = _TrainingState(own, monitor, mode, save_seconds, callbacks)
         run.set_model(model)
         processes.on_first(lambda: run.open(run_settings))
         run.restore()
@@ -239,7 +239,7 @@ def best_epoch(figures: Sequence[float], mode: str = "min") -> int:
     return max(i for i, figure in enumerate(figures) if figure == best)
 
 
-class Averages(SwapEMAWeights):
+class _Averages(SwapEMAWeights):
     """The first callback: validation and the other callbacks see the averages."""
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
@@ -247,7 +247,7 @@ class Averages(SwapEMAWeights):
         self.on_test_begin()
 
 
-class TrainingState(keras.callbacks.Callback):
+class _TrainingState(keras.callbacks.Callback):
     """The last callback: saves the run, with the position in the data and the seeds.
 
     `BackupAndRestore` writes weights and epoch one after the other: a run killed in
@@ -266,7 +266,7 @@ class TrainingState(keras.callbacks.Callback):
         super().__init__()
         self.folder, self.monitor, self.mode = folder, monitor, mode
         self.save_seconds = save_seconds
-        self.averages = [each for each in callbacks if isinstance(each, Averages)]
+        self.averages = [each for each in callbacks if isinstance(each, _Averages)]
         self.early = [each for each in callbacks if isinstance(each, EarlyStopping)]
         self.bar: keras.utils.Progbar | None = None
         self.history: list[dict[str, float]] = []
@@ -278,7 +278,6 @@ class TrainingState(keras.callbacks.Callback):
     def open(self, settings: dict[str, Any]) -> None:
         """Begins a run, or checks that the one in the folder has the same settings."""
         path = self.folder / SETTINGS
-        settings = json.loads(json.dumps(settings))
         names = (SETTINGS, STATE, MODEL, HISTORY)
         found = [name for name in names if (self.folder / name).exists()]
         wanted = "contain a run of `train`, or none of the files that it writes"
@@ -333,12 +332,10 @@ class TrainingState(keras.callbacks.Callback):
         return self.folder / f"state-best-{best}.weights.h5"
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        """Records the time and the number of batches at the start of the epoch."""
         self.started = time.monotonic()
         self._batches_before = self.batches
 
     def on_train_batch_begin(self, batch: int, logs: Logs = None) -> None:
-        """Counts the batches."""
         # Not in `on_train_batch_end`, for which Keras would wait for the device.
         self.batches = self._batches_before + batch + self.model.steps_per_execution
 
