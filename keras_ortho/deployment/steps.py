@@ -184,7 +184,8 @@ class _Frame:
         if self._owners.setdefault(operation.name, operation) is operation:
             return operation(*args, **kwargs)
         flat = tree.flatten((args, kwargs))
-        inputs = [x for x in flat if isinstance(x, keras.KerasTensor)]
+        tensors = {id(x): x for x in flat if isinstance(x, keras.KerasTensor)}
+        inputs = list(tensors.values())  # Each once, as Keras demands.
         if id(operation) not in self._apart:
             names = (f"{operation.name}_{number}" for number in itertools.count(1))
             name = next(name for name in names if name not in self._owners)
