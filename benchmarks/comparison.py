@@ -55,10 +55,10 @@ def compare(name: str, layer: str, path: Path) -> learning.Rows:
 
 
 def span(values: Iterable[float]) -> str:
-    """Writes the median, and the range in brackets; infinity and NaN are a dash."""
+    """Writes median and range, as 1260 (980 to -): not 1.26e+03, and a dash for NaN."""
     numbers = sorted(np.nan_to_num([*values], nan=np.inf, posinf=np.inf))
     shown = statistics.median(numbers), numbers[0], numbers[-1]
-    middle, low, high = (f"{x:.3g}".replace("inf", "-") for x in shown)
+    middle, low, high = (f"{float(f'{x:.3g}'):g}".replace("inf", "-") for x in shown)
     return middle if low == high else f"{middle} ({low} to {high})"
 
 

@@ -58,9 +58,8 @@ class Section:
     def run_names(self, row: str) -> list[str]:
         """Lists the names of the runs of a key of `models`, one per seed."""
         name = "-".join([self.name, *row.lower().split()])
-        seeds = self.seeds
-        if self.data_sets and row.split()[1] not in self.slow:
-            seeds = self.more_seeds
+        is_slow = {*row.split()} & {*self.slow}
+        seeds = self.seeds if is_slow else max(self.seeds, self.more_seeds)
         return [f"{name}-seed-{n}" for n in range(seeds)] if seeds > 1 else [name]
 
     def published(self, row: str) -> str:
