@@ -81,9 +81,9 @@ class HenaffSkew(FreeInitializer, keras.initializers.RandomUniform):
         self, minval: float = 0.0, maxval: float = math.pi / 2, seed: Any = None
     ) -> None:
         minval, maxval = checks.check_bounds(minval, maxval)
-        fits = -math.pi < minval and maxval < math.pi
-        wanted = "be an angle with -pi < minval <= maxval < pi"
-        checks.check(fits, "minval", wanted, f"minval={minval}, maxval={maxval}")
+        received = f"minval={minval}, maxval={maxval}"
+        checks.check(minval > -math.pi, "minval", "be an angle above -pi", received)
+        checks.check(maxval < math.pi, "maxval", "be an angle below pi", received)
         super().__init__(minval=minval, maxval=maxval, seed=seed)
 
     def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:

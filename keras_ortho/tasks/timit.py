@@ -1,4 +1,4 @@
-"""TIMIT: predict the next frame of speech, in dB, from all frames before it.
+"""TIMIT: its records, and the prediction of the next frame, in dB, from all before.
 
 The error that Wisdom et al. (2016) report divides the squared errors of the valid steps
 by the number of *all* steps; so does `loss="mse"`, if every batch is padded to the

@@ -74,7 +74,9 @@ def called_alike(x):
     """Layers within a nested model have the names of some without; one that of `x`."""
     inner = model_of(rnn(layers.GRU), layers.Dense(4, name="proj"))
     y = rnn(layers.GRU)(layers.Dense(4, name="proj")(x))
-    return layers.Dense(2)(inner(inner(layers.Dense(4, name="x")(y))))
+    y = inner(inner(layers.Dense(4, name="x")(y)))
+    doubled = made_of(lambda y: layers.Add(name="sum")([y, y]))
+    return doubled(layers.Add(name="sum")([x, y]))
 
 
 @pytest.mark.parametrize(
