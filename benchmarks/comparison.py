@@ -17,38 +17,43 @@ import matplotlib.pyplot as plt
 import numpy as np
 from measuring import OUT, report
 
-TASKS = {"copying-300": 400, "adding-200": 1000}  # Updates.
-TASKS |= {"first-step-2000": 200, "addition-2": 2800}
+# Updates, and the column of `LAYERS` with the units.
+TASKS = {"copying-300": (400, 1), "copying-1000": (200, 1), "adding-200": (1000, 1)}
+TASKS |= {"adding-750": (500, 1), "first-step-2000": (200, 1), "pixels-10500": (300, 1)}
+TASKS |= {"addition-2": (2800, 2), "ucr-CricketX": (600, 1), "ucr-FiftyWords": (600, 3)}
+TASKS |= {"speech-75": (300, 4)}
 TRIAL, SEEDS = 0, [10, 11, 12, 13, 14]
 RATES = ["two:1e-3,1e-4", "two:3e-3,3e-4", "two:1e-2,1e-3"]
-CAYLEY = "'recurrent_kernel', ScaledCayley()"
-# Units for 10 000 parameters with ten inputs, and for 30 000 in addition's two layers.
+MAP = "'recurrent_kernel', ScaledCayley()"
+# Units for 10 000 parameters with ten inputs, for 30 000 in addition's two layers, for
+# 15 000 with FiftyWords' classes and for 40 000 with the frequencies of speech.
 LAYERS = {
-    "ScoRNN": ("ScoRNN({})", 128, 116),
-    "ScuRNN": ("ScuRNN({})", 86, 67),
-    "ENRNN": ("ENRNN({}, 20)", 104, 96),
-    "GORU": ("GORU({})", 58, 58),
-    "GORU, paper": ("GORU.from_paper({})", 64, 64),
-    "ORNN": ("ORNN({})", 128, 116),
-    "SVDRNN": ("SVDRNN({})", 92, 95),
-    "NNRNN": ("NNRNN({})", 92, 95),
-    "AntisymmetricRNN": ("AntisymmetricRNN({})", 128, 116),
-    "orthogonal LSTM": (f"parametrize(keras.layers.LSTM({{}}), {CAYLEY})", 61, 57),
-    "orthogonal GRU": (f"parametrize(keras.layers.GRU({{}}), {CAYLEY})", 70, 66),
-    "LSTM": ("keras.layers.LSTM({})", 46, 47),
-    "GRU": ("keras.layers.GRU({})", 53, 54),
-    "SimpleRNN": ("keras.layers.SimpleRNN({})", 94, 96),
-    "IRNN": ("irnn({})", 94, 96),
-    "LRU": ("LRU({})", 28, 33),
-    "LEM": ("keras.layers.RNN(LEMCell({}))", 46, 47),
+    "ScoRNN": ("ScoRNN({})", 128, 116, 119, 124),
+    "ScuRNN": ("ScuRNN({})", 86, 67, 72, 68),
+    "ENRNN": ("ENRNN({}, 20)", 104, 96, 98, 104),
+    "GORU": ("GORU({})", 58, 58, 60, 60),
+    "GORU, paper": ("GORU.from_paper({})", 64, 64, 64, 64),
+    "ORNN": ("ORNN({})", 128, 116, 118, 124),
+    "SVDRNN": ("SVDRNN({})", 92, 95, 93, 108),
+    "NNRNN": ("NNRNN({})", 92, 95, 94, 108),
+    "AntisymmetricRNN": ("AntisymmetricRNN({})", 128, 116, 119, 124),
+    "orthogonal LSTM": (f"parametrize(keras.layers.LSTM({{}}), {MAP})", 61, 57, 62, 53),
+    "orthogonal GRU": (f"parametrize(keras.layers.GRU({{}}), {MAP})", 70, 66, 71, 64),
+    "LSTM": ("keras.layers.LSTM({})", 46, 47, 49, 48),
+    "GRU": ("keras.layers.GRU({})", 53, 54, 56, 57),
+    "SimpleRNN": ("keras.layers.SimpleRNN({})", 94, 96, 94, 108),
+    "IRNN": ("irnn({})", 94, 96, 94, 108),
+    "LRU": ("LRU({})", 28, 33, 32, 47),
+    "LEM": ("keras.layers.RNN(LEMCell({}))", 46, 47, 49, 48),
 }
 
 
 def compare(name: str, layer: str, path: Path) -> learning.Rows:
     """Chooses the rate of a layer for a task, and trains with it."""
-    task = dataclasses.replace(learning.task_of(name), updates=TASKS[name])
-    expression, usual, addition = LAYERS[layer]
-    given = path, name, task, expression.format(addition if task.fixed else usual)
+    updates, column = TASKS[name]
+    task = dataclasses.replace(learning.task_of(name), updates=updates)
+    expression = LAYERS[layer][0].format(LAYERS[layer][column])
+    given = path, name, task, expression
     trials = learning.trained(*given, [(rate, TRIAL) for rate in RATES], layer)
     best = min(trials, key=lambda row: np.nan_to_num(float(row["last"]), nan=np.inf))
     return learning.trained(*given, [(best["rate"], seed) for seed in SEEDS], layer)
@@ -80,11 +85,11 @@ def draw(found: dict[str, learning.Rows], task: str, axes: Sequence[Any]) -> Non
     for number, (layer, rows) in enumerate(found.items()):
         curves = [[float(x) for x in row["curve"].split()] for row in rows]
         curve = np.median(curves, axis=0)
-        updates = np.linspace(0, TASKS[task], len(curve) + 1)[1:]
+        updates = np.linspace(0, TASKS[task][0], len(curve) + 1)[1:]
         seconds = statistics.median(float(row["seconds"]) for row in rows)
         style = {"ls": "-" if number < 10 else "--", "label": layer}
         axes[0].semilogy(updates, curve, **style)
-        axes[1].semilogy(updates * seconds / TASKS[task], curve, **style)
+        axes[1].semilogy(updates * seconds / TASKS[task][0], curve, **style)
     axes[0].set(title=task, xlabel="updates", ylabel="error on validation data")
     axes[1].set(title=task, xlabel="seconds of one core")
 
@@ -103,7 +108,7 @@ def main() -> None:
     titles = ["layer", "error", "updates to half", "seconds", "ms an update", "rate"]
     for task, pair in zip(given.tasks, axes, strict=True):
         found = {layer: compare(task, layer, given.table) for layer in given.layers}
-        lines = [[n, *figures(rows, TASKS[task])] for n, rows in found.items()]
+        lines = [[n, *figures(rows, TASKS[task][0])] for n, rows in found.items()]
         report(OUT / f"{task}.md", titles, lines, f"{task}: ")
         draw(found, task, pair)
     picture.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right upper")

@@ -1,6 +1,7 @@
 """Trains layers side by side, and counts the updates that each takes to learn a task.
 
-Run it as `python benchmarks/learning.py copying-200 --layers "GORU(64)"`, on JAX. All
+Run it as `python benchmarks/learning.py copying-200 --layers "GORU(64)"`, on JAX; for
+UCR, MNIST and TIMIT `KERAS_ORTHO_DATA` names a folder with `ucr`, `mnist`, `timit`. All
 seeds of a layer train in one compiled program, and each adds a row to the table; rows
 that it has are not made again. The rate `two` is `two_rate_adam()`, and `two:3e-3,1e-4`
 has these rates, of which Keras's own layers, with no orthogonal matrix, take the first;
@@ -9,11 +10,12 @@ has these rates, of which Keras's own layers, with no orthogonal matrix, take th
 
 import argparse
 import csv
+import functools
 import itertools
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ import jax
 import jax.numpy as jnp
 import keras
 import numpy as np
+import recorded
 from measuring import make_layer
 from peers import LRU, LEMCell
 
@@ -42,10 +45,10 @@ Rows = list[dict[str, Any]]
 class Task:
     """What to learn."""
 
-    generate: Callable[[int, int, np.random.SeedSequence], Data]
-    size: int  # after the number of sequences, before the seed
+    generate: Callable[[int, Any, np.random.SeedSequence], Data]
+    size: Any  # after the number of sequences, before the seed
     without: float  # error of an answer that does not depend on the sequence
-    num_classes: int  # of a target, or 0 for a number
+    outputs: int  # of the network: classes or, if targets are floating point, numbers
     updates: int
     each: int  # updates between validations
     batch_size: int = 32
@@ -54,25 +57,43 @@ class Task:
 
 
 def task_of(name: str) -> Task:
-    """Finds a task: copying-T, adding-T, first-step-T or addition-DIGITS."""
+    """Finds a task: copying-T, adding-T, first-step-T, addition-DIGITS, ucr-NAME ..."""
     kind, _, end = name.rpartition("-")
+    recordings = {"ucr": recorded.series, "pixels": recorded.pixels}
+    recordings["speech"] = recorded.speech
+    if kind in recordings:
+        return recorded_task(recordings[kind], int(end) if end.isdigit() else end)
     if kind not in ("copying", "adding", "first-step", "addition") or not end.isdigit():
         raise ValueError(
-            "A task must be copying-T, adding-T, first-step-T or addition-DIGITS. "
-            f"Received: {name!r}"
+            "A task must be copying-T, adding-T, first-step-T, addition-DIGITS, "
+            f"ucr-NAME, pixels-IMAGES or speech-T. Received: {name!r}"
         )
     size = int(end)
     if kind == "copying":
         without = copying.baseline(size)
         return Task(copying.generate, size, without, 9, 600, 20, wanted="each")
     if kind == "adding":
-        return Task(adding.generate, size, adding.BASELINE, 0, 1500, 50, 50)
+        return Task(adding.generate, size, adding.BASELINE, 1, 1500, 50, 50)
     if kind == "first-step":
         return Task(first_step, size, np.log(8), 8, 400, 20)
     # Errors are shares of wrong characters; always the most frequent ones have 0.63.
     fixed = min(50_000, addition.num_questions(size) * 99 // 100) * 9 // 10
     sizes = 20 * (fixed // 32), fixed // 32, 32
     return Task(addition.generate, size, 0.63, 12, *sizes, "written", fixed)
+
+
+def recorded_task(read: Callable[[Any], Data], size: Any) -> Task:
+    """Makes a task of a data set: a fifth, at most 500, is for validation."""
+    x, y = read(size)
+    together = recorded.PER_SPEAKER if read is recorded.speech else 1
+    fixed = len(x) - min(len(x) // together // 5 * together, 500)
+    draw = functools.partial(recorded.draw, read, together)
+    if y.ndim == 1:
+        counts = np.bincount(y)
+        without = 1 - counts.max() / len(y)
+        return Task(draw, size, without, len(counts), 600, 20, fixed=fixed)
+    task = Task(draw, size, y.var(axis=(0, 1)).mean(), y.shape[2], 300, 10)
+    return replace(task, wanted="each", fixed=fixed)
 
 
 def first_step(number: int, length: int, seed: np.random.SeedSequence) -> Data:
@@ -93,7 +114,7 @@ def draws(task: Task, seed: int) -> Iterator[Data]:
         yield task.generate(500, task.size, of_valid)
         while True:
             yield task.generate(chunk, task.size, rest.spawn(1)[0])
-    x, y = task.generate(task.fixed * 10 // 9, task.size, of_valid)
+    x, y = task.generate(task.fixed * 10 // 9, task.size, of_valid)  # Or all there are.
     yield x[task.fixed :], y[task.fixed :]
     random, order = np.random.default_rng(rest), np.empty(0, int)
     while True:
@@ -117,7 +138,7 @@ def network(task: Task, expression: str, data: Data) -> keras.Model:
     layers = [keras.Input((x.shape[1], features)), recurrent(task.wanted == "each")]
     if task.wanted == "written":
         layers += [keras.layers.RepeatVector(y.shape[1]), recurrent(True)]
-    return keras.Sequential([*layers, keras.layers.Dense(task.num_classes or 1)])
+    return keras.Sequential([*layers, keras.layers.Dense(task.outputs)])
 
 
 def optimizer_of(rate: str) -> Any:
@@ -148,14 +169,14 @@ def train(task: Task, layer: str, runs: Sequence[Run]) -> Iterator[list[Any]]:
         """Returns the loss, and the other variables with the error."""
         x = x if x.ndim == 3 else jax.nn.one_hot(x, model.input_shape[-1])
         found, others = model.stateless_call(trained, others, x, training=training)
-        if not task.num_classes:
+        if jnp.issubdtype(y.dtype, jnp.floating):
             loss = jnp.mean((found - y) ** 2)
             return loss, (others, loss)
         y = y.astype("int32")
         chances = jnp.take_along_axis(jax.nn.log_softmax(found), y[..., None], -1)
         loss = -jnp.mean(chances)
         wrong = jnp.mean(found.argmax(-1) != y)
-        return loss, (others, wrong if task.wanted == "written" else loss)
+        return loss, (others, wrong if task.fixed else loss)
 
     @jax.vmap
     def updated(trained: Any, slots: Any, others: Any, x: Any, y: Any) -> Any:
