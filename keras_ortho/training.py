@@ -1,11 +1,9 @@
 """Training runs that are logged, and can resume after being killed."""
 
-import contextlib
 import json
 import math
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,14 +12,11 @@ import keras
 from keras.callbacks import EarlyStopping, SwapEMAWeights
 
 from keras_ortho import files
-from keras_ortho.backend import processes
 from keras_ortho.checks import check, check_choice, check_count, check_number
-from keras_ortho.distribution import own_share, settings_by_replicas, shared_evaluation
 from keras_ortho.extras import require
 from keras_ortho.files import locked
 from keras_ortho.keras_internals import layers_within
 from keras_ortho.optimizers.groups import optimizers_within
-from keras_ortho.tasks.sharing import training_share
 
 __all__ = ["MODEL", "best_epoch", "train"]
 
@@ -54,9 +49,6 @@ def train(
     finished, or that an `EarlyStopping` in `callbacks` has ended, is only loaded. At
     the end, the model has the weights of the best epoch. If an optimizer averages the
     weights (`use_ema`), validation and the result use the averages.
-
-    With several devices, each gets its part of every batch. Several processes all call
-    this function with the whole data; only the first one uses the folder.
 
     Args:
         model: A built and compiled model. A new run starts from its weights. It must
@@ -118,13 +110,13 @@ def train(
     wanted = f"have `steps_per_execution` that divides the {steps} batches of an epoch"
     check(steps % together == 0, "model", wanted, f"steps_per_execution={together}")
     run_settings = _settings(model, size) | dict(settings or {})
-    run_settings |= {"monitor": monitor, "mode": mode, **settings_by_replicas(model)}
+    run_settings |= {"monitor": monitor, "mode": mode}
     if any(each.use_ema for each in optimizers_within(model)):
         callbacks.insert(0, _Averages())
-    with _own_folder(folder) as own:
-        run = _TrainingState(own, monitor, mode, save_seconds, callbacks)
+    with locked(folder):
+        run = _TrainingState(Path(folder), monitor, mode, save_seconds, callbacks)
         run.set_model(model)
-        processes.on_first(lambda: run.open(run_settings))
+        run.open(run_settings)
         run.restore()
         done = len(run.history)
         wanted = f"be at least {done}: the run in {folder} has that many"
@@ -135,28 +127,17 @@ def train(
             )
         if done < epochs and not (run.stopped_early and run.early):
             model.fit(
-                _from_batch(training_share(data, own_share()), size, run.batches),
+                _from_batch(data, size, run.batches),
                 steps_per_epoch=steps,
                 initial_epoch=done,
                 epochs=epochs,
-                validation_data=shared_evaluation(model, validation_data),
+                validation_data=validation_data,
                 callbacks=[*callbacks, run],
                 shuffle=False,  # The data set determines the order.
                 verbose=0,
             )
         run.finish()
     return run.history
-
-
-@contextlib.contextmanager
-def _own_folder(folder: files.FilePath) -> Iterator[Path]:
-    """Locks the folder in the first process; gives others a temporary folder."""
-    with contextlib.ExitStack() as stack:
-        processes.on_first(lambda: stack.enter_context(locked(folder)))
-        if processes.process_index() == 0:
-            yield Path(folder)
-        else:
-            yield Path(stack.enter_context(tempfile.TemporaryDirectory()))
 
 
 def _check_model(model: Any) -> None:
@@ -300,10 +281,8 @@ class _TrainingState(keras.callbacks.Callback):
                 aside.unlink()
 
     def restore(self) -> None:
-        """Restores the state in the folder of the first process, if there is one."""
+        """Restores the state in the folder, if there is one."""
         path = self.folder / STATE
-        if processes.process_count() > 1:
-            processes.copy_from_first([path, *self._bests()], self.folder)
         if not path.exists():
             return
         with files.naming(path):
@@ -319,9 +298,6 @@ class _TrainingState(keras.callbacks.Callback):
         """Returns the states of random generators, which Keras does not save."""
         weights = {id(weight) for weight in self.model.weights}
         return [v for v in self.model.variables if id(v) not in weights]
-
-    def _bests(self) -> list[Path]:
-        return list(self.folder.glob("state-best-*.weights.h5"))
 
     def _best(self) -> Path | None:
         """Returns the file of the best epoch; `None` if the metric is never finite."""
@@ -359,7 +335,7 @@ class _TrainingState(keras.callbacks.Callback):
         last = epoch + 1 == self.params["epochs"] or self.model.stop_training
         if best and (last or now - self.saved > self.save_seconds):
             _replace(self.folder / STATE, self._save)
-            for other in self._bests():
+            for other in list(self.folder.glob("state-best-*.weights.h5")):
                 if other != best:
                     other.unlink()
             self.saved = time.monotonic()

@@ -7,7 +7,6 @@ from keras import ops
 
 from keras_ortho.cells.cell import RecurrentCell
 from keras_ortho.checks import check, check_count
-from keras_ortho.distribution import shared_evaluation
 from keras_ortho.keras_internals import layers_within
 from keras_ortho.layers.carried_state import CarriedState
 from keras_ortho.layers.dense import OrthoDense
@@ -166,17 +165,13 @@ class TestFigures(keras.callbacks.Callback):
     ) -> None:
         check_batches("data", data)
         super().__init__()
-        self.data = self._share = data
+        self.data = data
         self.callbacks: list[keras.callbacks.Callback] = callbacks or []
-
-    def on_train_begin(self, logs: Logs = None) -> None:
-        """Selects the part of the data that this process evaluates."""
-        self._share = shared_evaluation(self.model, self.data)
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Evaluates the current model."""
         figures = self.model.evaluate(
-            self._share, callbacks=self.callbacks, return_dict=True, verbose=0
+            self.data, callbacks=self.callbacks, return_dict=True, verbose=0
         )
         if logs is not None:
             logs.update({f"test_{name}": value for name, value in figures.items()})

@@ -11,7 +11,6 @@ import numpy as np
 
 from keras_ortho import audio
 from keras_ortho.audio.samples import signal_pair, to_float
-from keras_ortho.backend.processes import process_count
 from keras_ortho.checks import check, check_choice, check_count
 from keras_ortho.executors import in_parallel, processor_count
 from keras_ortho.extras import require
@@ -255,7 +254,7 @@ class SpeechScores(keras.callbacks.Callback):
 
     Raises:
         ValueError: If an argument is invalid; when used, if the outputs do not fit
-            `predicts`, or several processes train together.
+            `predicts`.
 
     Example:
     ```python
@@ -308,9 +307,7 @@ class SpeechScores(keras.callbacks.Callback):
         self._last: dict[str, float] = {}
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        """Checks that one process trains, and forgets the scores of another `fit`."""
-        count = process_count()
-        check(count == 1, "model", "be trained by one process", f"{count} processes")
+        """Forgets the scores of another `fit`."""
         self._last = {}
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:

@@ -1,4 +1,7 @@
-"""What JAX compiles for several devices: each computes with its share of the batch."""
+"""What JAX compiles for several devices: each computes with its share of the batch.
+
+And a run that is resumed on them ends as one that was not ended.
+"""
 
 import os
 
@@ -14,6 +17,7 @@ pytestmark = pytest.mark.skipif(
 # Batches of 8 that are compiled, and one of 7 that is not and cannot be divided.
 PROGRAM = """
 import re
+import sys
 
 import jax
 import keras
@@ -21,7 +25,8 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from keras_ortho import GORU, ScoRNN, ScuRNN
-from keras_ortho.distribution import own_share
+from keras_ortho.tasks import adding
+from keras_ortho.training import train
 
 random = np.random.default_rng(0)
 x, y = random.normal(size=(16, 112, 2)), random.normal(size=(16, 1))
@@ -50,8 +55,7 @@ def trained(devices):
     model = keras.Sequential([keras.Input(x.shape[1:], **given), *parts])
     model.compile(keras.optimizers.SGD(1e-3), "mse")
     if devices:
-        batch, matrix = devices.device_mesh.shape
-        assert own_share().replicas == batch
+        _, matrix = devices.device_mesh.shape
         values = [v.value for v in model.layers[0].trainable_variables]
         assert [v.size / v.addressable_data(0).size for v in values] == [matrix] * 3
     before = model.get_weights()
@@ -80,16 +84,32 @@ sequences = ScoRNN(6, return_sequences=True, recurrent_dropout=0.5)
 for layer in sequences, ScuRNN(4, heads=2, recompute=True), GORU(8):
     found = exchanges(layer)
     assert found == ["all-reduce"], found
+
+
+def resumed(folder, *epochs):
+    task = adding.load(5, batch_size=8, train_size=40, valid_size=16, test_size=8)
+    for number in epochs:
+        keras.utils.set_random_seed(0)
+        layers = ScoRNN(6, dropout=0.1, seed=1), keras.layers.Dense(1)
+        model = keras.Sequential([keras.Input((5, 2)), *layers])
+        model.compile("adam", "mse")
+        given = {"epochs": number, "validation_data": task.valid, "save_seconds": 0.0}
+        train(model, task.passes, f"{sys.argv[1]}/{folder}", **given, progress=False)
+    return np.concatenate([w.ravel() for w in model.get_weights()])
+
+
+np.testing.assert_array_equal(resumed("a", 1, 3), resumed("b", 3))
 print("done")
 """
 
 
 @pytest.mark.slow
-def test_devices_compute_as_one_and_exchange_gradients_alone():
+def test_devices_compute_as_one_and_exchange_gradients_alone(tmp_path):
     variables = {
         "KERAS_BACKEND": "jax",
         "JAX_ENABLE_X64": "1",
         "JAX_PLATFORMS": "cpu",
         "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
     }
-    assert run_python("-c", PROGRAM, env=os.environ | variables).endswith("done\n")
+    said = run_python("-c", PROGRAM, tmp_path, env=os.environ | variables)
+    assert said.endswith("done\n")

@@ -12,7 +12,6 @@ from keras_ortho.tasks import adding, addition, characters, pixels, timit, ucr
 from keras_ortho.tasks.denoising import training_passes
 from keras_ortho.tasks.images import read_images
 from keras_ortho.tasks.mixtures import Noises, mixtures, read_recordings
-from keras_ortho.tasks.sharing import Share, training_share
 from keras_ortho.tasks.timit import Record, read_manifest
 from tests.tasks.image_data import FILES, draw, write_mnist, write_npz
 
@@ -27,7 +26,6 @@ ARGUMENTS = [
     (lambda: train_on(seconds=0), r"`seconds \* 8000` must be .*=0$"),
     (lambda: timit.load("x", pad_to="longest"), "Received: pad_to='longest'$"),
     (lambda: pixels.cifar10(form="noise-padded", length=31), "`length` .*=31$"),
-    (lambda: training_share([], Share(3, processes=2)), "`replicas`.*Received: "),
 ]
 
 
