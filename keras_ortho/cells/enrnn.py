@@ -98,7 +98,12 @@ class ENRNNCell(RecurrentCell):
         """Reports how the dominant eigenpair of `T` is found, and how accurately.
 
         Returns:
-            A dict, see `keras_ortho.parametrizations.eigenpair_report`.
+            A dictionary: `radius`; `gradient_found`, whether the gradient is that of
+            the eigenvalue, see `keras_ortho.parametrizations.spectral_radius`;
+            `residual`, the larger of `||T Q - Q H||_F / ||T||_F` for the right and the
+            left subspace; `condition`, the condition number of the eigenvalue;
+            `planar`, whether the subspace is a plane; and `squarings`, how often the
+            matrix was squared.
         """
         return eigenpair_report(self.free_values()[2])
 

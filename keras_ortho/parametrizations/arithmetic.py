@@ -190,7 +190,8 @@ def only_blocks(matrix: np.ndarray, heads: int) -> np.ndarray:
 def orthogonality_error(matrix: Tensor) -> float:
     """Computes the distance from orthogonality, `||W^T W - I||_F`, in float64.
 
-    For a complex matrix, it is the distance from unitarity, `||W* W - I||_F`.
+    Of a complex matrix, it is the distance from unitarity, `||W* W - I||_F`; of its
+    real form, which layers with complex units have, `sqrt(2)` times that.
 
     Args:
         matrix: Tensor or array of shape `(n, n)`.
@@ -209,27 +210,6 @@ def orthogonality_error(matrix: Tensor) -> float:
     matrix = matrix.astype("complex128" if np.iscomplexobj(matrix) else "float64")
     check_square("matrix", matrix)
     return float(np.linalg.norm(matrix.conj().T @ matrix - np.eye(len(matrix))))
-
-
-def unitarity_error(matrix: Tensor) -> float:
-    """Computes the distance from unitarity, `||W* W - I||_F`, of a real form.
-
-    Args:
-        matrix: Tensor or array `[[Re W, Im W], [-Im W, Re W]]`, of shape `(2n, 2n)`.
-
-    Returns:
-        The norm, computed in float64, 0 for a unitary matrix.
-
-    Raises:
-        ValueError: If the matrix does not have this shape and form.
-
-    Example:
-    >>> unitarity_error(np.array([[0.0, 1.0], [-1.0, 0.0]]))  # i
-    0.0
-    """
-    matrix = np.asarray(ops.convert_to_numpy(matrix))
-    check_square("matrix", matrix)
-    return orthogonality_error(complex_matrix("matrix", matrix, len(matrix) // 2))
 
 
 def nearest_orthogonal(matrix: np.ndarray) -> np.ndarray:
@@ -257,46 +237,13 @@ def nearest_unitary(matrix: np.ndarray, kind: str = "unitary") -> np.ndarray:
 
 
 def random_orthogonal(size: int, seed: int | None = None) -> np.ndarray:
-    """Draws an orthogonal matrix uniformly (Haar measure).
-
-    Args:
-        size: Order `n`, a positive integer.
-        seed: Random seed. Default: `None`, a different one at each call.
-
-    Returns:
-        Array of shape `(n, n)`, float64.
-
-    Raises:
-        ValueError: If `size` is not a positive integer.
-
-    Example:
-    >>> orthogonality_error(random_orthogonal(64, seed=0)) < 1e-12
-    True
-
-    Reference:
-    [Mezzadri, 2007](https://arxiv.org/abs/math-ph/0609050)
-    """
+    """Draws an orthogonal matrix uniformly: Mezzadri, arXiv:math-ph/0609050."""
     size = check_count("size", size)
     return _haar(np.random.default_rng(seed).normal(size=(size, size)))
 
 
 def random_unitary(size: int, seed: int | None = None) -> np.ndarray:
-    """Draws a unitary matrix uniformly (Haar measure).
-
-    Args:
-        size: Order `n`, a positive integer.
-        seed: Random seed. Default: `None`, a different one at each call.
-
-    Returns:
-        Array of shape `(n, n)`, complex128.
-
-    Raises:
-        ValueError: If `size` is not a positive integer.
-
-    Example:
-    >>> orthogonality_error(random_unitary(64, seed=0)) < 1e-12
-    True
-    """
+    """Draws a unitary matrix uniformly (Haar measure)."""
     size = check_count("size", size)
     real, imaginary = np.random.default_rng(seed).normal(size=(2, size, size))
     return _haar(real + 1j * imaginary)

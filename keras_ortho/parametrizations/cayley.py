@@ -146,29 +146,7 @@ _complex_shifted_inverse = with_gradient(_complex_forward, _complex_backward)
 
 
 def scaled_cayley_unitary(skew: Tensor, symmetric: Tensor, phases: Tensor) -> Tensor:
-    """Computes the unitary scaled Cayley transform `W = (I + A)^-1 (I - A) D`.
-
-    It is unitary up to rounding for finite arguments of any size, as `scaled_cayley`.
-
-    Args:
-        skew: Tensor of shape `(n (n - 1) / 2,)`, float32 or float64: the strict upper
-            triangle of `Re A` in row order.
-        symmetric: Tensor of shape `(n (n + 1) / 2,)`: the upper triangle of `Im A`.
-        phases: Tensor of shape `(n,)`: the angles of the diagonal of `D`.
-
-    Returns:
-        The matrix in its real form `[[Re W, Im W], [-Im W, Re W]]`, `(2n, 2n)`.
-
-    Raises:
-        ValueError: If an argument does not have such a shape and dtype.
-
-    Example:
-    >>> scaled_cayley_unitary(np.zeros(0), np.array([1.0]), np.array([0.0]))  # -i
-    [[0, -1], [1, 0]]
-
-    Reference:
-    [Maduranga et al., 2019](https://arxiv.org/abs/1811.04142), theorem 1
-    """
+    """Computes the real form of the unitary `W = (I + A)^-1 (I - A) D`."""
     skew = wide_tensor("skew", skew)
     symmetric = wide_tensor("symmetric", symmetric)
     phases = wide_tensor("phases", phases)
@@ -194,23 +172,9 @@ def diagonal_signs(size: int, negative_ones: int | float) -> np.ndarray:
 
 
 def scaled_cayley_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Finds `A` and `D` such that `(I + A)^-1 (I - A) D` is a given matrix.
+    """Finds `A`, with entries of at most 1, and `D` for a given orthogonal matrix.
 
-    They exist for every orthogonal matrix, and are not unique.
-
-    Args:
-        matrix: Orthogonal array of shape `(n, n)`.
-
-    Returns:
-        Float64 arrays `(entries, signs)`, the arguments of `scaled_cayley`. The entries
-        are at most 1 in absolute value, up to rounding.
-
-    Raises:
-        ValueError: If the matrix is not orthogonal up to rounding.
-
-    Example:
-    >>> scaled_cayley_inverse(-np.eye(2))
-    (array([0.]), array([-1., -1.]))
+    They exist for every such matrix, and are not unique.
     """
     skew, signs = _small_transform(nearest_orthogonal(matrix), bound=1.0)
     return skew[np.triu_indices(len(skew), 1)], signs
@@ -219,22 +183,7 @@ def scaled_cayley_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def scaled_cayley_unitary_inverse(
     matrix: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Finds `A` and `D` such that `(I + A)^-1 (I - A) D` is a given unitary matrix.
-
-    Args:
-        matrix: Unitary array of shape `(n, n)`.
-
-    Returns:
-        Float64 arrays `(skew, symmetric, phases)`, the arguments of
-        `scaled_cayley_unitary`. The entries of `A` are at most 1.25 in modulus.
-
-    Raises:
-        ValueError: If the matrix is not unitary up to rounding.
-
-    Example:
-    >>> scaled_cayley_unitary_inverse(-np.eye(1))
-    (array([], dtype=float64), array([0.]), array([3.14159265]))
-    """
+    """Finds `A`, with entries of at most 1.25 in modulus, and the phases of `D`."""
     skew, diagonal = _small_transform(nearest_unitary(matrix), bound=_COMPLEX_BOUND)
     strict, upper = (np.triu_indices(len(skew), k) for k in (1, 0))
     return skew.real[strict], skew.imag[upper], np.angle(diagonal)
@@ -289,6 +238,9 @@ def _pivoting_phases(matrix: np.ndarray) -> np.ndarray:
 class ScaledCayley(Parametrization):
     """All orthogonal matrices, by the scaled Cayley transform, as in scoRNN.
 
+    The variables are those of `scaled_cayley`. The inverse finds an `A` whose entries
+    are at most 1, up to rounding; it is not unique.
+
     Args:
         negative_ones: How many entries of `D`, the last ones, are -1: an int is a
             count, a float in `[0, 1]` a fraction. Default: 0.5.
@@ -325,9 +277,15 @@ class ScaledCayley(Parametrization):
 class ScaledCayleyUnitary(Parametrization):
     """All unitary matrices, by the scaled Cayley transform, as in scuRNN.
 
+    The variables are the strict upper triangle of `Re A` in row order, the upper
+    triangle of `Im A`, and the angles of the diagonal of `D`.
+
     Example:
     >>> ScaledCayleyUnitary().distance(1j * np.eye(3))
     0.0
+
+    Reference:
+    [Maduranga et al., 2019](https://arxiv.org/abs/1811.04142), theorem 1
     """
 
     is_complex = True

@@ -112,29 +112,7 @@ def _squarings(skew: Tensor, largest: float) -> Tensor:
 
 
 def skew_exponential(entries: Tensor) -> Tensor:
-    """Computes the exponential of a skew-symmetric matrix `A`, an orthogonal matrix.
-
-    The result is orthogonal up to rounding for any norm of `A`, and has an error of
-    about `eps ||A||_2`. An `A` with `||A||_F > 1 / (8 eps)` is scaled to that norm.
-    Only first-order gradients in reverse mode are supported.
-
-    Args:
-        entries: Tensor of shape `(n (n - 1) / 2,)`, float32 or float64: the strict
-            upper triangle of `A` in row order.
-
-    Returns:
-        Tensor of shape `(n, n)` and the dtype of `entries`, with determinant 1.
-
-    Raises:
-        ValueError: If the number or the dtype of the entries is another.
-
-    Example:
-    >>> skew_exponential(np.array([np.pi / 2]))
-    [[0, 1], [-1, 0]]
-
-    Reference:
-    [Lezcano-Casado and Martinez-Rubio, 2019](https://arxiv.org/abs/1901.08428)
-    """
+    """Computes `exp(A)` from the strict upper triangle of `A`, in row order."""
     skew = skew_matrix(*limited(wide_tensor("entries", entries)))
     largest = _LARGEST_NORM[keras.backend.standardize_dtype(skew.dtype)]
     squarings = _squarings(ops.stop_gradient(skew), largest)
@@ -145,24 +123,7 @@ def skew_exponential(entries: Tensor) -> Tensor:
 
 
 def skew_logarithm(matrix: np.ndarray) -> np.ndarray:
-    """Computes the smallest skew-symmetric matrix `A` with a given exponential.
-
-    Requires SciPy, which the extra `linalg` installs.
-
-    Args:
-        matrix: Orthogonal array of shape `(n, n)` and determinant 1.
-
-    Returns:
-        Float64 array of shape `(n (n - 1) / 2,)`: the strict upper triangle of `A` in
-        row order. The eigenvalues of `A` are at most pi in modulus.
-
-    Raises:
-        ValueError: If the matrix is not a rotation up to rounding.
-
-    Example:
-    >>> skew_logarithm(np.array([[0.0, 1.0], [-1.0, 0.0]]))
-    array([1.57079633])
-    """
+    """Finds the smallest skew-symmetric `A` with a given exponential, by SciPy."""
     orthogonal = nearest_orthogonal(matrix)
     schur = require("scipy.linalg", extra="linalg").schur
     # For an orthogonal matrix, the Schur form is diagonal except for 2 x 2 rotations.
@@ -183,8 +144,17 @@ def skew_logarithm(matrix: np.ndarray) -> np.ndarray:
 class SkewExponential(Parametrization):
     """All rotations, `W = exp(A)` with a skew-symmetric `A`, as in expRNN.
 
+    The variable is the strict upper triangle of `A` in row order. `W` is orthogonal up
+    to rounding for any norm of `A`, and has an error of about `eps ||A||_2`. If
+    `||A||_F` exceeds `1 / (8 eps)`, `A` is scaled to that norm. There are gradients of
+    first order in reverse mode. The inverse finds the `A` with eigenvalues of at most
+    pi in modulus; it requires SciPy, which the extra `linalg` installs.
+
     Example:
     >>> layer = OrthoRNN(8, SkewExponential())
+
+    Reference:
+    [Lezcano-Casado and Martinez-Rubio, 2019](https://arxiv.org/abs/1901.08428)
     """
 
     takes = "skew entries"
@@ -197,7 +167,7 @@ class SkewExponential(Parametrization):
         return [FreeVariable("recurrent_skew", (num_entries(size),), initializer)]
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds the smallest `A`, see `skew_logarithm`."""
+        """Finds the smallest `A`."""
         return (skew_logarithm(matrix),)
 
     def sample(self, size: int, seed: int | None = None) -> np.ndarray:

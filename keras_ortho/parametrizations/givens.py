@@ -180,27 +180,7 @@ def _product(style: str, angles: Tensor, *phases: Tensor) -> Tensor:
 def givens_orthogonal(
     angles: Tensor, signs: Tensor | None = None, style: str = "tunable"
 ) -> Tensor:
-    """Computes an orthogonal matrix from layers of real rotations and signs.
-
-    Args:
-        angles: Angles in radians, a float32 or float64 tensor of shape
-            `(layers / 2, n - 1)`, or `(log2(n), n / 2)` in the FFT style.
-        signs: The diagonal of `D`, 1 and -1, of shape `(n,)`. Default: `None`, all 1.
-        style: `"tunable"` or `"fft"`. Default: `"tunable"`.
-
-    Returns:
-        Orthogonal tensor of shape `(n, n)` and the dtype of `angles`, for row vectors.
-
-    Raises:
-        ValueError: If the shapes, the style or the dtype are not as above.
-
-    Example:
-    >>> givens_orthogonal(np.array([[np.pi / 2]]))
-    [[0, 1], [-1, 0]]
-
-    Reference:
-    [Jing et al., 2019](https://doi.org/10.1162/neco_a_01174)
-    """
+    """Multiplies layers of real rotations and, if given, the diagonal of `D`."""
     angles = wide_tensor("angles", angles)
     signs = None if signs is None else ops.cast(signs, angles.dtype)
     _check_shapes(angles, style, signs=signs)
@@ -211,27 +191,7 @@ def givens_orthogonal(
 def givens_unitary(
     angles: Tensor, phases: Tensor, output_phases: Tensor, style: str = "tunable"
 ) -> Tensor:
-    """Computes a unitary matrix from layers of complex rotations and a diagonal.
-
-    Args:
-        angles: Angles as in `givens_orthogonal`.
-        phases: Phases of the second unit of each pair, of the same shape.
-        output_phases: Phases of the diagonal `D`, of shape `(n,)`.
-        style: `"tunable"` or `"fft"`. Default: `"tunable"`.
-
-    Returns:
-        Real tensor `[[Re W, Im W], [-Im W, Re W]]`, `(2n, 2n)`, for row vectors.
-
-    Raises:
-        ValueError: If the shapes, the style or a dtype are not as above.
-
-    Example:
-    >>> givens_unitary(np.zeros((1, 1)), np.zeros((1, 1)), np.array([0, np.pi])).shape
-    (4, 4)
-
-    Reference:
-    [Jing et al., 2017](https://proceedings.mlr.press/v70/jing17a.html), equation 7
-    """
+    """Multiplies layers of complex rotations and phases; gives the real form."""
     angles = wide_tensor("angles", angles)
     phases = wide_tensor("phases", phases)
     output_phases = wide_tensor("output_phases", output_phases)
@@ -260,20 +220,8 @@ def givens_unitary_inverse(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Finds the angles and phases of `n` tunable layers that make a unitary matrix.
 
-    Args:
-        matrix: Unitary array of shape `(n, n)`, `n` even.
-
-    Returns:
-        Float64 arrays `(angles, phases, output_phases)`, arguments of `givens_unitary`.
-
-    Raises:
-        ValueError: If the matrix is not unitary up to rounding, or of odd order.
-
-    Example:
-    >>> angles, phases, output_phases = givens_unitary_inverse(1j * np.eye(2))
-
-    Reference:
-    [Clements et al., 2016](https://doi.org/10.1364/OPTICA.3.001460)
+    W. R. Clements et al., "Optimal design for universal multiport interferometers",
+    Optica 3, 2016.
     """
     unitary = nearest_unitary(matrix)
     rotations, after, diagonal = _eliminate(unitary)
@@ -287,22 +235,7 @@ def givens_unitary_inverse(
 
 
 def givens_orthogonal_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Finds the angles and signs of `n` tunable layers that make an orthogonal matrix.
-
-    Args:
-        matrix: Orthogonal array of shape `(n, n)`, `n` even.
-
-    Returns:
-        Float64 arrays `(angles, signs)`, the arguments of `givens_orthogonal`.
-
-    Raises:
-        ValueError: If the matrix is not orthogonal up to rounding, or of odd order.
-
-    Example:
-    >>> angles, signs = givens_orthogonal_inverse(np.array([[0.0, -1.0], [1.0, 0.0]]))
-    >>> angles, signs
-    (array([[-1.57079633]]), array([1., 1.]))
-    """
+    """Finds the angles and signs of `n` tunable layers of an orthogonal matrix."""
     orthogonal = nearest_orthogonal(matrix)
     before, after, diagonal = _eliminate(orthogonal)
     # Two different signs reverse the rotation: D R(t) = R(-t) D.
@@ -399,6 +332,10 @@ class _Rotations(Parametrization):
 class GivensUnitary(_Rotations):
     """Products of layers of rotations of complex pairs, as in EURNN.
 
+    The variables are the angles and the phases of the pairs, in radians, each of shape
+    `(capacity / 2, n - 1)`, or `(log2(n), n / 2)` in the FFT style, and the phases of
+    the diagonal, `(n,)`. Only `n` tunable layers have an inverse.
+
     Args:
         capacity: Number of layers in the tunable style, even and positive. Not used in
             the FFT style. Default: 2.
@@ -407,6 +344,9 @@ class GivensUnitary(_Rotations):
     Example:
     >>> GivensUnitary(style="fft").variables(8)[0].shape
     (3, 4)
+
+    Reference:
+    [Jing et al., 2017](https://proceedings.mlr.press/v70/jing17a.html), equation 7
     """
 
     is_complex = True
@@ -435,6 +375,9 @@ class GivensUnitary(_Rotations):
 class GivensOrthogonal(_Rotations):
     """Products of layers of rotations of real pairs, as in GORU.
 
+    The variables are the angles, as in `GivensUnitary`, and in the tunable style the
+    signs, which are not trained. Only `n` tunable layers have an inverse.
+
     Args:
         capacity: Number of layers in the tunable style, even and positive. Default:
             `None`, which means `n`.
@@ -446,6 +389,9 @@ class GivensOrthogonal(_Rotations):
     Example:
     >>> GivensOrthogonal().variables(8)[0].shape
     (3, 4)
+
+    Reference:
+    [Jing et al., 2019](https://doi.org/10.1162/neco_a_01174)
     """
 
     def __init__(self, capacity: int | None = None, style: str = "fft") -> None:

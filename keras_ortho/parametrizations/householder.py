@@ -173,30 +173,10 @@ def _bordered(matrix: Tensor, count: int) -> Tensor:
 def householder_product(
     reflectors: Tensor, size: int, columns: int | None = None
 ) -> Tensor:
-    """Computes the product `H_n(u_n) ... H_{n-m+1}(u_{n-m+1})` of `m` reflectors.
+    """Multiplies packed reflectors to a matrix `(n, n)`, or to its leading columns.
 
-    `H_k(u)` reflects the last `k` coordinates, whatever the length of `u`. A zero
-    reflector gives the identity, and one with a single entry the sign of that entry.
-
-    Args:
-        reflectors: Tensor of shape `(m n - m (m - 1) / 2,)`, float32 or float64: the
-            reflector of all `n` coordinates, that of the last `n - 1`, and so on.
-        size: Order `n` of the matrix.
-        columns: Number of leading columns to compute. Default: `None`, all.
-
-    Returns:
-        The orthogonal matrix, `(n, n)`, or its first columns, `(n, columns)`.
-
-    Raises:
-        ValueError: If the reflectors are not of such a shape and dtype.
-
-    Example:
-    >>> householder_product(np.array([1.0, 1.0, -2.0]), 2)
-    [[0, 1], [-1, 0]]
-
-    Reference:
-    - [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
-    - [Joffrain et al., 2006](https://doi.org/10.1145/1141885.1141886), the WY form
+    T. Joffrain et al., "Accumulating Householder transformations, revisited", ACM
+    Trans. Math. Softw. 32, 2006, has the WY form.
     """
     columns = size if columns is None else columns
     reflectors = wide_tensor("reflectors", reflectors)
@@ -217,23 +197,7 @@ def householder_product(
 
 
 def householder_inverse(matrix: np.ndarray) -> np.ndarray:
-    """Finds the `n` reflectors whose product is a given orthogonal matrix.
-
-    A product of `m < n` reflectors is not inverted: finding these is ill-conditioned.
-
-    Args:
-        matrix: Orthogonal array of shape `(n, n)`.
-
-    Returns:
-        The packed reflectors, each of norm 1: float64, of shape `(n (n + 1) / 2,)`.
-
-    Raises:
-        ValueError: If the matrix is not orthogonal up to rounding.
-
-    Example:
-    >>> householder_inverse(np.array([[0.0, 1.0], [1.0, 0.0]]))
-    array([-0.70710678,  0.70710678,  1.        ])
-    """
+    """Finds the `n` reflectors whose product is an orthogonal matrix."""
     return frame_reflectors(nearest_orthogonal(matrix))
 
 
@@ -268,9 +232,12 @@ def _reflector(column: np.ndarray) -> np.ndarray:
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class Householder(Parametrization):
-    """Products of Householder reflectors, as in oRNN.
+    """Transposed products of Householder reflectors, as in oRNN.
 
-    The matrix is the transpose of `householder_product`.
+    The variable has the reflectors of all `n` coordinates, of the last `n - 1`, and so
+    on, one after the other. Their lengths do not matter; a zero reflector is the
+    identity, and one with a single entry the sign of that entry. Fewer than `n`
+    reflectors have no inverse, as finding them is ill-conditioned.
 
     Args:
         reflections: Number of reflectors, an int in `1 .. n`. Default: `None`, `n`,
@@ -279,6 +246,9 @@ class Householder(Parametrization):
     Example:
     >>> [variable.shape for variable in Householder(16).variables(128)]
     [(1928,)]
+
+    Reference:
+    [Mhammedi et al., 2017](https://proceedings.mlr.press/v70/mhammedi17a.html)
     """
 
     takes = "reflectors"

@@ -42,34 +42,7 @@ def schur_matrix(
     angles: Tensor,
     map: str = "exponential",
 ) -> Tensor:
-    """Computes the general matrix `W = P (Theta + T) P^T`, a form of every real matrix.
-
-    `P` is a rotation. `Theta` is block-diagonal, with 2 x 2 blocks
-    `gamma_j [[cos t_j, -sin t_j], [sin t_j, cos t_j]]` and, for an odd order, a last
-    entry `gamma`. `T` is strictly upper triangular.
-
-    Args:
-        entries: Tensor of shape `(n (n - 1) / 2,)`: the strict upper triangle, in row
-            order, of the skew-symmetric matrix from which `P` is computed.
-        upper: Tensor of shape `(n (n - 1) / 2,)`: `T` in row order.
-        radii: Tensor of shape `(ceil(n / 2),)`: the `gamma_j`.
-        angles: Tensor of shape `(floor(n / 2),)`: the `t_j`, in radians.
-        map: How `P` is computed, `"exponential"` or `"cayley"`. Default:
-            `"exponential"`.
-
-    Returns:
-        Tensor of shape `(n, n)` and the dtype of the arguments.
-
-    Raises:
-        ValueError: If the shapes do not agree, or the map is unknown.
-
-    Example:
-    >>> schur_matrix(np.zeros(1), np.ones(1), np.ones(1), np.zeros(1))
-    [[1, 1], [0, 1]]
-
-    Reference:
-    [Kerg et al., 2019](https://arxiv.org/abs/1905.12080), equations 4 and 5
-    """
+    """Computes `P (Theta + T) P^T`; `T` is given by its strict upper triangle."""
     size = radii.shape[0] + angles.shape[0]
     found = [tuple(x.shape) for x in (entries, upper, radii, angles)]
     count = num_entries(size)
@@ -90,27 +63,7 @@ def schur_matrix(
 def schur_inverse(
     matrix: np.ndarray, map: str = "exponential"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Finds variables for which `P (Theta + T) P^T` equals a given matrix.
-
-    This requires SciPy, which the extra `linalg` installs.
-
-    Args:
-        matrix: Any finite real array of shape `(n, n)`.
-        map: How `P` is computed, `"exponential"` or `"cayley"`. Default:
-            `"exponential"`.
-
-    Returns:
-        Float64 arrays `(entries, upper, radii, angles)`, as `schur_matrix` takes them.
-        The radii are nonnegative, except for the last one of an odd order.
-
-    Raises:
-        ValueError: If the matrix is not square, real and finite, or the map is unknown.
-
-    Example:
-    >>> entries, upper, radii, angles = schur_inverse(np.diag([1.0, 2.0]))
-    >>> radii * np.cos(angles)
-    array([1.5])
-    """
+    """Finds the variables of any real matrix; only the last radius may be negative."""
     check_choice("map", map, MAPS)
     triangle, basis = _aligned_schur(check_real_square("matrix", matrix))
     size = len(triangle)
@@ -159,6 +112,12 @@ def _equalizer(block: np.ndarray) -> np.ndarray:
 class RealSchur(Parametrization):
     """All real matrices in their real Schur form `W = P (Theta + T) P^T`, as in nnRNN.
 
+    `P` is a rotation. `Theta` is block-diagonal, with 2 x 2 blocks
+    `gamma_j [[cos t_j, -sin t_j], [sin t_j, cos t_j]]` and, for an odd order, a last
+    entry `gamma`. `T` is strictly upper triangular. The variables are the entries from
+    which `P` is made, those of `T` in row order, the `gamma_j` and the `t_j`. The
+    inverse requires SciPy, which the extra `linalg` installs.
+
     Args:
         map: How the rotation `P` is computed, `"exponential"` or `"cayley"`. Default:
             `"exponential"`.
@@ -173,6 +132,9 @@ class RealSchur(Parametrization):
     Example:
     >>> [variable.name for variable in RealSchur().variables(4)]
     ['recurrent_skew', 'schur_upper', 'schur_radii', 'schur_angles']
+
+    Reference:
+    [Kerg et al., 2019](https://arxiv.org/abs/1905.12080), equations 4 and 5
     """
 
     takes = "skew entries"

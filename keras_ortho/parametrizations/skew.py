@@ -137,81 +137,6 @@ def _diffused(matrix: Tensor, diffusion: float) -> Tensor:
     return matrix - diffusion * ops.eye(matrix.shape[0], dtype=matrix.dtype)
 
 
-def antisymmetric(entries: Tensor, diffusion: float = 0.0) -> Tensor:
-    """Makes `W = M - gamma I` with a skew-symmetric `M`.
-
-    Args:
-        entries: The strict upper triangle of `M` in row order, `(n (n - 1) / 2,)`.
-        diffusion: Diffusion `gamma`. Default: 0.
-
-    Returns:
-        Tensor of shape `(n, n)` and the dtype of `entries`.
-
-    Example:
-    >>> antisymmetric(np.array([2.0]), diffusion=0.5)
-    [[-0.5, 2], [-2, -0.5]]
-
-    Reference:
-    [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), equation 12
-    """
-    return _diffused(skew_matrix(entries), diffusion)
-
-
-def antisymmetry_error(matrix: Tensor, diffusion: float = 0.0) -> float:
-    """Computes `||M + M^T||_F`, how far `M = W + gamma I` is from skew-symmetric.
-
-    Args:
-        matrix: Tensor or array of shape `(n, n)`, the matrix `W`.
-        diffusion: Diffusion `gamma`. Default: 0.
-
-    Returns:
-        A float, computed in float64.
-
-    Raises:
-        ValueError: If the matrix is not square or is complex.
-
-    Example:
-    >>> antisymmetry_error(np.array([[0.0, 3.0], [-3.0, 0.0]]))
-    0.0
-    """
-    matrix = np.asarray(ops.convert_to_numpy(matrix))
-    checks.check_square("matrix", matrix)
-    checks.check_real("matrix", matrix)
-    skew = matrix.astype("float64") + diffusion * np.eye(len(matrix))
-    return float(np.linalg.norm(skew + skew.T))
-
-
-def antisymmetric_inverse(matrix: np.ndarray, diffusion: float = 0.0) -> np.ndarray:
-    """Finds the entries of `M` in `W = M - gamma I`.
-
-    Args:
-        matrix: Real array `W` of shape `(n, n)`; `W + gamma I` must be skew-symmetric.
-        diffusion: Diffusion `gamma`. Default: 0.
-
-    Returns:
-        Array of shape `(n (n - 1) / 2,)`, float64.
-
-    Raises:
-        ValueError: If the matrix is not one, up to rounding.
-
-    Example:
-    >>> antisymmetric_inverse(np.array([[-0.5, 2.0], [-2.0, -0.5]]), diffusion=0.5)
-    array([2.])
-    """
-    matrix = np.asarray(matrix)
-    skew = checks.check_real_square("matrix", matrix)
-    error = antisymmetry_error(skew, diffusion)
-    largest = max(np.abs(matrix).max(), diffusion)
-    tolerance = rounding_tolerance(len(matrix), matrix.dtype) * largest
-    if error > tolerance:
-        raise ValueError(
-            "`matrix` must be skew-symmetric, except for a diagonal of -diffusion = "
-            f"{-diffusion}: M = W + diffusion I with ||M + M^T||_F at most "
-            f"{tolerance:.1e}. Received: a matrix with a distance of {error:.1e}"
-        )
-    return ((skew - skew.T) / 2)[np.triu_indices(len(matrix), 1)]
-
-
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class Unstructured(Parametrization):
     """All real matrices, as `W = M - diffusion I` with all entries of `M` free.
@@ -268,12 +193,24 @@ class Antisymmetric(Unstructured):
 
     def matrix(self, *values: Tensor) -> Tensor:
         """Makes `W = M - diffusion I`."""
-        return antisymmetric(values[0], self.diffusion)
+        return _diffused(skew_matrix(values[0]), self.diffusion)
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         """Finds the free entries of `M`."""
-        return (antisymmetric_inverse(matrix, self.diffusion),)
+        matrix = np.asarray(matrix)
+        error = self.distance(matrix)
+        largest = max(np.abs(matrix).max(), self.diffusion)
+        tolerance = rounding_tolerance(len(matrix), matrix.dtype) * largest
+        if not error <= tolerance:
+            raise ValueError(
+                "`matrix` must be skew-symmetric, except for a diagonal of -diffusion "
+                f"= {-self.diffusion}: M = W + diffusion I with ||M + M^T||_F at most "
+                f"{tolerance:.1e}. Received: a matrix with a distance of {error:.1e}"
+            )
+        skew = matrix.astype("float64")
+        return (((skew - skew.T) / 2)[np.triu_indices(len(matrix), 1)],)
 
     def distance(self, matrix: np.ndarray) -> float:
-        """Computes `||M + M^T||_F`, see `antisymmetry_error`."""
-        return antisymmetry_error(matrix, self.diffusion)
+        """Computes `||M + M^T||_F`, how far `M = W + diffusion I` is from such."""
+        skew = super().inverse(matrix)[0]
+        return float(np.linalg.norm(skew + skew.T))

@@ -269,8 +269,8 @@ def spectral_radius(matrix: Tensor) -> Tensor:
     - If no subspace is found, as more eigenvalues tie, for instance in an orthogonal
       matrix, or rounding spoils the powers of a matrix that is far from normal, the
       value is `||T^N||_F^(1 / N)`, which is at least the radius, and the gradient is
-      `rho T / ||T||_F^2`, as `eigenpair_report` tells. This is also the gradient if the
-      condition number of the eigenvalue exceeds `1 / (n eps)`.
+      `rho T / ||T||_F^2`; `ENRNNCell.eigenpair_report` tells. This is also the gradient
+      if the condition number of the eigenvalue exceeds `1 / (n eps)`.
     - A zero matrix has radius 0 and gradient 0.
 
     Args:
@@ -295,25 +295,9 @@ def spectral_radius(matrix: Tensor) -> Tensor:
 def normalize_spectral_radius(
     matrix: Tensor, always: Tensor | bool = True, epsilon: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """Divides a matrix by its spectral radius, `T / (rho(T) + epsilon)`.
+    """Divides a matrix by `rho + epsilon`, `always` or if `rho` exceeds 1.
 
-    For the gradient, see `spectral_radius`. A matrix is not divided by zero.
-
-    Args:
-        matrix: `T`, a tensor of shape `(n, n)`, float32 or float64.
-        always: Boolean or boolean scalar tensor. If `True`, divides for every `rho`;
-            otherwise only if `rho` exceeds 1. Default: `True`.
-        epsilon: A nonnegative number. Default: 0.
-
-    Returns:
-        The result, and a boolean scalar tensor, whether the matrix was divided.
-
-    Raises:
-        ValueError: If an argument is not as above.
-
-    Example:
-    >>> normalize_spectral_radius(np.array([[0.0, 4.0], [1.0, 0.0]]))[0]
-    [[0, 2], [0.5, 0]]
+    Also tells whether it did. A matrix is not divided by zero.
     """
     matrix = _check_square(matrix)
     epsilon = check_number("epsilon", epsilon)
@@ -325,66 +309,9 @@ def normalize_spectral_radius(
 
 
 def eigenpair_report(matrix: Tensor) -> dict[str, Any]:
-    """Reports how the dominant eigenpair of a matrix was found, and how accurate it is.
-
-    Args:
-        matrix: `T`, a tensor of shape `(n, n)`, float32 or float64, not symbolic.
-
-    Returns:
-        A dictionary: `radius`; `gradient_found`, whether `spectral_radius` uses the
-        gradient of the eigenvalue; `residual`, the larger of `||T Q - Q H||_F /
-        ||T||_F` for the right and the left subspace; `condition`, the condition number
-        of the eigenvalue; `planar`, whether the subspace is a plane; and `squarings`,
-        how often the matrix was squared.
-
-    Raises:
-        ValueError: If the matrix is not square, or its dtype is not float32 or float64.
-
-    Example:
-    >>> eigenpair_report(np.array([[0.0, 4.0], [1.0, 0.0]]))["gradient_found"]
-    True
-    """
+    """Reports how the dominant eigenpair was found: see `ENRNNCell`."""
     matrix = ops.stop_gradient(_check_square(matrix))
     largest = ops.max(ops.abs(matrix))
     report = _radius(divide(matrix, largest))[-1]
     report["radius"] = report["radius"] * largest
     return {name: ops.convert_to_numpy(each).item() for name, each in report.items()}
-
-
-def dominant_eigenpair(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Computes the dominant eigenvalue with a right and a left eigenvector.
-
-    Args:
-        matrix: `T`, a tensor of shape `(n, n)`, float32 or float64.
-
-    Returns:
-        A tuple `(lambda, u, v)`, through which no gradient flows: the real and
-        imaginary parts of the eigenvalue, `(2,)`, the latter nonnegative, and those of
-        eigenvectors of norm 1, `(2, n)`, `T u = lambda u` and `v* T = lambda v*`, or
-        zeros if `T` is zero.
-
-    Raises:
-        ValueError: If the matrix is not square, or its dtype is not float32 or float64.
-
-    Example:
-    >>> dominant_eigenpair(np.array([[0.0, 4.0], [1.0, 0.0]]))[0]
-    [2, 0]
-    """
-    matrix = ops.stop_gradient(_check_square(matrix))
-    _, right, left, *_ = _dominant(matrix)
-    mean, root, imaginary = _eigenvalues(_projected(matrix, right))
-
-    def vector(matrix: Tensor, basis: Tensor) -> Tensor:
-        # The columns of H - b I, with the other eigenvalue b, are eigenvectors or zero;
-        # if H = b I, all vectors are.
-        identity = ops.eye(2, dtype=matrix.dtype)
-        small = _projected(matrix, basis)
-        columns = ops.stack([small - (mean - root) * identity, imaginary * identity])
-        norms = ops.sum(columns * columns, axis=(0, 1))
-        column = ops.where(norms[0] >= norms[1], columns[:, :, 0], columns[:, :, 1])
-        any_one = ops.stack([identity[0], 0.0 * identity[0]])
-        column = ops.where(ops.max(norms) == 0, any_one, column)
-        return ops.matmul(_normalize(column), ops.transpose(basis))
-
-    u, v = vector(matrix, right), vector(ops.transpose(matrix), left)
-    return ops.stack([mean + root, imaginary]), u, ops.stack([v[0], -v[1]])

@@ -26,25 +26,7 @@ from keras_ortho.parametrizations.skew import HenaffSkew, num_entries
 
 
 def bounded_singular_values(logits: Tensor, margin: float, center: float) -> Tensor:
-    """Computes bounded singular values `center + 2 margin (sigmoid(s) - 1/2)`.
-
-    If the margin is at least the center, they are singular values up to sign.
-
-    Args:
-        logits: Tensor `s`, float32 or float64.
-        margin: Spectral margin, at least 0.
-        center: Center of the interval.
-
-    Returns:
-        Tensor of the same shape and dtype.
-
-    Example:
-    >>> bounded_singular_values(np.array([-50.0, 0.0, 50.0]), 0.01, 1.0)
-    [0.99, 1, 1.01]
-
-    Reference:
-    [Vorontsov et al., 2017](https://proceedings.mlr.press/v70/vorontsov17a.html)
-    """
+    """Computes singular values (up to sign) `center + 2 margin (sigmoid(s) - 1/2)`."""
     logits = ops.convert_to_tensor(logits)
     return center + margin * (2.0 * ops.sigmoid(logits) - 1.0)
 
@@ -52,28 +34,7 @@ def bounded_singular_values(logits: Tensor, margin: float, center: float) -> Ten
 def svd_matrix(
     left: Tensor, right: Tensor, singular_values: Tensor, shape: tuple[int, int]
 ) -> Tensor:
-    """Computes the matrix `L Sigma R^T` from singular vectors and singular values.
-
-    Args:
-        left: Packed reflectors of `L`, of order `m`: see `householder_product`. More
-            than `p = min(m, n)` have no effect.
-        right: Packed reflectors of `R`, of order `n`.
-        singular_values: Tensor of shape `(p,)`.
-        shape: Shape `(m, n)` of the matrix.
-
-    Returns:
-        Tensor of that shape and the dtype of the reflectors.
-
-    Raises:
-        ValueError: If a shape or the dtype of the reflectors is not as above.
-
-    Example:
-    >>> svd_matrix(np.array([0.0, 1.0]), np.array([1.0]), np.array([3.0]), (2, 1))
-    [[3], [0]]
-
-    Reference:
-    [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), equation 17
-    """
+    """Computes `L Sigma R^T`, `(m, n)`, from packed reflectors and singular values."""
     rank = min(shape)
     checks.check_fits("singular_values", singular_values, (rank,), f"the shape {shape}")
     left_vectors, right_vectors = (
@@ -84,22 +45,7 @@ def svd_matrix(
 
 
 def svd_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Finds the reflectors and singular values of a given matrix.
-
-    Args:
-        matrix: Any real array of shape `(m, n)`.
-
-    Returns:
-        Float64 arrays: the packed `p = min(m, n)` reflectors of `L`, those of `R`, and
-        the `p` singular values.
-
-    Raises:
-        ValueError: If it is not a nonempty matrix of finite real numbers.
-
-    Example:
-    >>> svd_inverse(np.array([[3.0], [0.0]]))[2]
-    array([3.])
-    """
+    """Finds `p = min(m, n)` reflectors of each factor and the singular values."""
     matrix = _float64(matrix)
     checks.check_all_finite("matrix", matrix)
     left, values, right = np.linalg.svd(matrix, full_matrices=False)
@@ -107,25 +53,7 @@ def svd_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def spectral_deviation(matrix: Tensor, center: float = 1.0) -> float:
-    """Computes the spectral margin `max |sigma_i - center|`, in float64.
-
-    Args:
-        matrix: Tensor or array of shape `(m, n)`.
-        center: Center of the singular values. Default: 1.
-
-    Returns:
-        The largest distance, or NaN if an entry is not finite.
-
-    Raises:
-        ValueError: If it is not a nonempty real matrix.
-
-    Example:
-    >>> spectral_deviation(np.diag([1.5, 0.9]))
-    0.5
-
-    Reference:
-    [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), figure 2
-    """
+    """Computes `max |sigma_i - center|`, or NaN if an entry is not finite."""
     matrix = _float64(ops.convert_to_numpy(matrix))
     if not np.isfinite(matrix).all():
         return math.nan

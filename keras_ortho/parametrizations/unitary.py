@@ -41,32 +41,7 @@ def _reflect(rows: Tensor, vector: Tensor) -> Tensor:
 def restricted_unitary(
     phases: Tensor, reflectors: Tensor, permutation: Tensor
 ) -> Tensor:
-    """Computes the composition `W = D_1 F R_1 P D_2 F^-1 R_2 D_3` for row vectors.
-
-    It has diagonals of phases `D`, the unitary discrete Fourier transform `F`, complex
-    Householder reflections `R = I - 2 v v* / |v|^2` and a permutation `P`.
-
-    Args:
-        phases: Angles of the diagonals, a float32 or float64 tensor of shape `(3, n)`.
-        reflectors: `[Re v | Im v]` of the two reflections, of any norm, a tensor of
-            shape `(2, 2n)`; zeros give the identity.
-        permutation: Integer tensor of shape `(n,)`: entry `j` of `z P` is entry
-            `permutation[j]` of `z`.
-
-    Returns:
-        The matrix in its real form `[[Re W, Im W], [-Im W, Re W]]`, `(2n, 2n)`.
-
-    Raises:
-        ValueError: If the phases or reflectors are not of float32 or float64.
-
-    Example:
-    >>> restricted_unitary(np.zeros((3, 4)), np.ones((2, 8)), np.arange(4)).shape
-    (8, 8)
-
-    Reference:
-    [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html),
-    equation 6
-    """
+    """Computes the real form of `D_1 F R_1 P D_2 F^-1 R_2 D_3` for row vectors."""
     phases = wide_tensor("phases", phases)
     reflectors = wide_tensor("reflectors", reflectors)
     permutation = ops.convert_to_tensor(permutation)
@@ -144,9 +119,18 @@ class UnitaryComposition(UniformPhases):
 class RestrictedUnitary(Parametrization):
     """Unitary matrices `D_1 F R_1 P D_2 F^-1 R_2 D_3`, as in the uRNN, a small subset.
 
+    They have diagonals of phases `D`, the unitary discrete Fourier transform `F`,
+    complex Householder reflections `R = I - 2 v v* / |v|^2` and a permutation `P`. The
+    variables are the angles of the diagonals, `[Re v | Im v]` of the reflections, of
+    any norm, and the permutation: entry `j` of `z P` is entry `permutation[j]` of `z`.
+
     Example:
     >>> [variable.shape for variable in RestrictedUnitary().variables(8)]
     [(3, 8), (2, 16), (8,)]
+
+    Reference:
+    [Arjovsky et al., 2016](https://proceedings.mlr.press/v48/arjovsky16.html),
+    equation 6
     """
 
     is_complex = True

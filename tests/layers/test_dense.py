@@ -12,7 +12,8 @@ from keras.src import testing
 from keras_ortho import BNPDense, OrthoDense, SVDDense
 from keras_ortho.activations import LeakyReLU
 from keras_ortho.optimizers import group_of
-from keras_ortho.parametrizations import Householder, spectral_deviation
+from keras_ortho.parametrizations import Householder
+from keras_ortho.parametrizations.svd import spectral_deviation
 from tests import reference
 from tests.saving import reloaded
 

@@ -4,12 +4,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho.parametrizations import (
-    orthogonality_error,
-    scaled_cayley,
-    scaled_cayley_unitary,
-)
-from keras_ortho.parametrizations.cayley import diagonal_signs
+from keras_ortho.parametrizations import orthogonality_error, scaled_cayley
+from keras_ortho.parametrizations.cayley import diagonal_signs, scaled_cayley_unitary
 from keras_ortho.parametrizations.skew import num_entries
 from tests import reference
 from tests.gradients import gradients

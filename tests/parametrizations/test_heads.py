@@ -10,7 +10,8 @@ import keras_ortho
 from keras_ortho import ScoRNN, ScuRNN
 from keras_ortho import parametrizations as sets
 from keras_ortho.initializers import UnitaryComposition
-from keras_ortho.parametrizations import orthogonality_error, random_orthogonal
+from keras_ortho.parametrizations import orthogonality_error
+from keras_ortho.parametrizations.arithmetic import random_orthogonal
 from tests import reference
 
 pytestmark = pytest.mark.backends

@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho.parametrizations import householder_product, orthogonality_error, svd
-from keras_ortho.parametrizations.householder import _BLOCK, num_reflector_entries
+from keras_ortho.parametrizations import orthogonality_error, svd
+from keras_ortho.parametrizations.householder import (
+    _BLOCK,
+    householder_product,
+    num_reflector_entries,
+)
 from tests import reference
 from tests.gradients import gradients
 

@@ -5,6 +5,8 @@ import pytest
 from scipy.linalg import block_diag
 
 from keras_ortho import parametrizations as sets
+from keras_ortho.parametrizations.householder import householder_inverse
+from keras_ortho.parametrizations.svd import svd_inverse
 from tests import reference
 from tests.parametrizations.definitions import TABLE
 from tests.reference import random_orthogonal, random_unitary
@@ -90,10 +92,10 @@ def test_every_matrix_is_reached(name):
 def test_the_entries_of_a_cayley_transform_are_small(n):
     slack = 100 * n * EPS
     for matrix in unitary(n):
-        a = reference.skew_hermitian(*sets.scaled_cayley_unitary_inverse(matrix)[:2])
+        a = reference.skew_hermitian(*sets.ScaledCayleyUnitary.inverse(matrix)[:2])
         assert np.abs(a).max() <= 1.25 + slack
         if not np.iscomplexobj(matrix):
-            entries, signs = sets.scaled_cayley_inverse(matrix)
+            entries, signs = sets.ScaledCayley.inverse(matrix)
             np.testing.assert_array_equal(np.abs(signs), 1)
             assert np.abs(entries).max(initial=0) <= 1 + slack
 
@@ -102,7 +104,7 @@ def test_reflectors_have_unit_length():
     """Also where a column needs none there is one, that can be trained."""
     for matrix in orthogonal(6):
         rows = np.zeros((6, 6))
-        rows[np.triu_indices(6)] = sets.householder_inverse(matrix)
+        rows[np.triu_indices(6)] = householder_inverse(matrix)
         np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=10 * EPS)
 
 
@@ -114,7 +116,7 @@ def test_singular_values(shape, rank):
     rank = rank or min(shape)
     matrix = random.normal(size=(shape[0], rank)) @ random.normal(size=(rank, shape[1]))
     np.testing.assert_allclose(
-        reference.svd(*sets.svd_inverse(matrix), *shape),
+        reference.svd(*svd_inverse(matrix), *shape),
         matrix,
         atol=10 * max(shape) * EPS * np.linalg.norm(matrix, 2),
     )

@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_ortho import FullURNN
 from keras_ortho.optimizers import StiefelDescent, paper_optimizer
-from keras_ortho.parametrizations import unitarity_error
+from keras_ortho.parametrizations import orthogonality_error
 
 pytestmark = pytest.mark.backends
 
@@ -37,12 +37,12 @@ def fit(model, optimizer, **kwargs):
 def test_fit_warns_of_what_leaves_the_manifold():
     model = make_model()
     assert not fit(model, paper_optimizer())
-    error = unitarity_error(model.layers[0].recurrent_matrix())
+    error = orthogonality_error(model.layers[0].recurrent_matrix())
     assert error < 100 * np.finfo("float32").eps
     # Also where the other was there before, and within it.
     for wrong in ("adam", paper_optimizer(unitary=keras.optimizers.SGD(0.1))):
         assert fit(model, wrong)  # One for each time the step is traced.
-    assert unitarity_error(model.layers[0].recurrent_matrix()) > 100 * error
+    assert orthogonality_error(model.layers[0].recurrent_matrix()) > 100 * error
     model = make_model()
     model.layers[0].cell.recurrent_unitary.trainable = False
     assert not fit(model, "sgd")

@@ -5,7 +5,9 @@ import pytest
 
 from keras_ortho import OrthoRNN
 from keras_ortho import parametrizations as sets
+from keras_ortho.parametrizations import exponential, givens
 from keras_ortho.parametrizations.cayley import diagonal_signs
+from keras_ortho.parametrizations.householder import householder_inverse
 from keras_ortho.training_callbacks import Rebase
 
 pytestmark = pytest.mark.backends
@@ -24,14 +26,16 @@ CALLS = {
         ((5, n), "`negative_ones` must .*Received: negative_ones=")
         for n in (-1, 6, 1.5, -0.1, "half", None, True, 2.0)
     ],
-    sets.skew_exponential: [
+    sets.SkewExponential.matrix: [
         ((np.zeros(s),), "entries must have .* Received: ") for s in ((), (2,), (3, 3))
     ],
-    sets.antisymmetric_inverse: [
-        ((np.eye(2),), "Received: a matrix with a distance of 2.8e"),
-        ((np.zeros((3, 3)), 0.1), "-diffusion = -0.1.* Received"),
+    sets.Antisymmetric().inverse: [
+        ((np.eye(2),), "Received: a matrix with a distance of 2.8e")
     ],
-    sets.antisymmetry_error: [((1j * EYE,), "`matrix` must contain real.* Received")],
+    sets.Antisymmetric(0.1).inverse: [
+        ((np.zeros((3, 3)),), "-diffusion = -0.1.* Received")
+    ],
+    sets.Antisymmetric().distance: [((1j * EYE,), "`matrix` must .*real.* Received")],
     sets.orthogonality_error: [
         ((np.zeros(s),), "must be square. Received: matrix.shape=")
         for s in (3, (2, 3), (2, 2, 2))
@@ -40,14 +44,12 @@ CALLS = {
         ((np.ones(s),), "`matrix` must be square. Received: matrix")
         for s in ((2, 3), (3,), (0, 0), (2, 2, 2))
     ],
-    sets.unitarity_error: [
-        ((np.eye(3),), r"Received: matrix.shape=\(3, 3\)"),
-        ((np.diag([1.0, -1.0]),), "real form of a complex matrix.*Received"),
-    ],
-    sets.random_orthogonal: [
+    sets.ScaledCayley.sample: [
         ((n,), "`size` must .* Received: size=") for n in (1.5, 0)
     ],
-    sets.skew_logarithm: [((np.diag([1.0, -1.0]),), "Received: a determinant of -1")],
+    exponential.skew_logarithm: [
+        ((np.diag([1.0, -1.0]),), "Received: a determinant of -1")
+    ],
     sets.Heads: [((CAYLEY, n), "`heads`.*Received") for n in (0, 2.0)],
     sets.Rebased: [
         *(
@@ -72,14 +74,14 @@ CALLS = {
 }
 # Those of matrices that must be square and finite, and real or orthogonal or both.
 INVERSES = {
-    sets.scaled_cayley_inverse: ("real", "orthogonal"),
-    sets.scaled_cayley_unitary_inverse: ("orthogonal",),
-    sets.givens_orthogonal_inverse: ("real", "orthogonal"),
-    sets.givens_unitary_inverse: ("orthogonal",),
-    sets.householder_inverse: ("real", "orthogonal"),
-    sets.skew_logarithm: ("real", "orthogonal"),
-    sets.schur_inverse: ("real",),
-    sets.antisymmetric_inverse: ("real",),
+    sets.ScaledCayley.inverse: ("real", "orthogonal"),
+    sets.ScaledCayleyUnitary.inverse: ("orthogonal",),
+    givens.givens_orthogonal_inverse: ("real", "orthogonal"),
+    givens.givens_unitary_inverse: ("orthogonal",),
+    householder_inverse: ("real", "orthogonal"),
+    exponential.skew_logarithm: ("real", "orthogonal"),
+    sets.RealSchur().inverse: ("real",),
+    sets.Antisymmetric().inverse: ("real",),
 }
 BAD = [
     (np.ones((2, 4)), r"matrix.shape=\(2, 4\)", ""),

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_ortho.parametrizations import orthogonality_error, skew_exponential
+from keras_ortho.parametrizations import orthogonality_error
+from keras_ortho.parametrizations.exponential import skew_exponential
 from keras_ortho.parametrizations.skew import num_entries
 from tests import reference
 from tests.gradients import gradients
