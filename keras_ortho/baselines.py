@@ -122,25 +122,7 @@ def lstm(
 
 
 def num_parameters(kind: str, units: int, features: int, outputs: int = 0) -> int:
-    """Counts the parameters of a recurrent layer of Keras.
-
-    Args:
-        kind: `"simple_rnn"`, `"gru"` or `"lstm"`, with default settings.
-        units: Number of units `n`.
-        features: Number of inputs `m`.
-        outputs: Number of outputs `p` of a `Dense` layer that follows. Default: 0.
-
-    Returns:
-        `n^2 + (m + 1) n` for a simple RNN, `3 n^2 + (3 m + 6) n` for a GRU, `4 n^2 +
-        (4 m + 4) n` for an LSTM, plus `(n + 1) p`.
-
-    Raises:
-        ValueError: If `kind` is unknown, or a number is not positive.
-
-    Example:
-    >>> num_parameters("lstm", 128, features=1, outputs=10)
-    67850
-    """
+    """Counts the parameters of a layer of Keras and of a `Dense` layer after it."""
     checks.check_choice("kind", kind, _TERMS)
     units = checks.check_count("units", units)
     features = checks.check_count("features", features)
@@ -150,13 +132,13 @@ def num_parameters(kind: str, units: int, features: int, outputs: int = 0) -> in
 
 
 def matched_units(kind: str, parameters: int, features: int, outputs: int = 0) -> int:
-    """Finds the number of units for which `num_parameters` is closest to a target.
+    """Finds the number of units with which a network has about so many parameters.
 
     Args:
-        kind: As for `num_parameters`.
+        kind: `"simple_rnn"`, `"gru"` or `"lstm"`, a layer of Keras with its defaults.
         parameters: Target number of parameters.
-        features: As for `num_parameters`.
-        outputs: As for `num_parameters`. Default: 0.
+        features: Number of inputs.
+        outputs: Number of outputs of a `Dense` layer that follows. Default: 0.
 
     Returns:
         The number of units, at least 1.
@@ -172,19 +154,7 @@ def matched_units(kind: str, parameters: int, features: int, outputs: int = 0) -
 
 
 def closest_size(count: Callable[[int], int], parameters: int) -> int:
-    """Finds the size whose number of parameters is closest to a target.
-
-    Args:
-        count: Increasing function from a size, at least 1, to the number of parameters.
-        parameters: Target number of parameters.
-
-    Returns:
-        The size; of two equally close ones, the smaller.
-
-    Example:
-    >>> closest_size(lambda n: n * n, 50)
-    7
-    """
+    """Finds the size with a number of parameters, which increases, closest to one."""
     count = functools.cache(count)
     above = 1
     while count(above) < parameters:

@@ -15,18 +15,9 @@ BNP_KINDS = ("plain", "batch-norm", "bnp")
 
 
 def norm_preserving_center(negative_slope: float) -> float:
-    """Returns the singular value at which deep leaky-ReLU networks preserve norms.
+    """Returns `sqrt(2 / (1 + a^2))`, at which deep leaky-ReLU networks preserve norms.
 
-    Args:
-        negative_slope: The slope `a`, at least 0.
-
-    Returns:
-        `sqrt(2 / (1 + a^2))`: leaky ReLU keeps `(1 + a^2) / 2` of the squared norm of
-        numbers as often negative as positive.
-
-    Example:
-    >>> norm_preserving_center(1.0)
-    1.0
+    Of numbers as often negative as positive it keeps `(1 + a^2) / 2` of the square.
     """
     negative_slope = checks.check_number("negative_slope", negative_slope)
     return math.sqrt(2.0 / (1.0 + negative_slope**2))

@@ -1,15 +1,8 @@
 """Speech signals: audio files, spectra, resynthesis, noise and the Wiener filter."""
 
-from keras_ortho.audio.files import decode_audio, read_audio, resample_to_int16
-from keras_ortho.audio.noises import (
-    NOISES,
-    at_level,
-    babble,
-    excerpt,
-    late_reverberation,
-    mix,
-)
-from keras_ortho.audio.samples import to_float, to_int16, write_wav
+from keras_ortho.audio.files import read_audio, resample_to_int16
+from keras_ortho.audio.noises import NOISES, babble, excerpt, mix
+from keras_ortho.audio.samples import to_float, write_wav
 from keras_ortho.audio.stft import (
     FRAME_LENGTH,
     HOP_LENGTH,
@@ -34,12 +27,9 @@ __all__ = [
     "POWER_FLOOR",
     "SAMPLE_RATE",
     "SILENCE_DB",
-    "at_level",
     "babble",
-    "decode_audio",
     "excerpt",
     "istft",
-    "late_reverberation",
     "log_power",
     "magnitude",
     "mix",
@@ -49,7 +39,6 @@ __all__ = [
     "resynthesize_reference",
     "stft",
     "to_float",
-    "to_int16",
     "wiener",
     "write_wav",
 ]

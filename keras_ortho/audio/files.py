@@ -48,16 +48,7 @@ def read_audio(path: FilePath, *, mono: bool = False) -> tuple[np.ndarray, int]:
 def decode_audio(
     data: bytes, *, name: str, mono: bool = False
 ) -> tuple[np.ndarray, int]:
-    """Decodes the bytes of an audio file, like `read_audio`.
-
-    Args:
-        data: The whole file.
-        name: Name of the file for error messages.
-        mono: As for `read_audio`. Default: `False`.
-
-    Returns:
-        The samples, int16 `[samples]`, and the sampling rate in Hz.
-    """
+    """Decodes the bytes of an audio file, like `read_audio`; errors give the name."""
     soundfile = require("soundfile", extra="speech")
     try:
         if not data:

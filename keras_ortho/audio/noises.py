@@ -134,22 +134,7 @@ def mix(speech: np.ndarray, noise: np.ndarray, snr: float) -> np.ndarray:
 
 
 def at_level(speech: np.ndarray, level: float) -> np.ndarray:
-    """Scales speech to a given root-mean-square level, pauses included.
-
-    Args:
-        speech: `[samples]`, int16 or floating point.
-        level: The level in dB relative to full scale, from -200 to 200.
-
-    Returns:
-        float64 `[samples]`, where full scale is 1.
-
-    Raises:
-        ValueError: If `speech` is silent, or an argument is not as described.
-
-    Example:
-    >>> at_level(np.array([3.0, -3.0]), -20.0).round(3).tolist()
-    [0.1, -0.1]
-    """
+    """Scales speech to a level in dB of full scale: its RMS value, pauses included."""
     size = 10 ** (check_decibels("level", level) / 20)
     speech = _loud("speech", speech)
     return speech * (size / np.sqrt(np.mean(np.square(speech))))
@@ -158,18 +143,8 @@ def at_level(speech: np.ndarray, level: float) -> np.ndarray:
 def late_reverberation(speech: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """Computes the reverberation of speech in a room, 50 ms after the direct sound on.
 
-    The impulse response is Polack's, `h(t) = n(t) 10^(-3 t / T)`: white Gaussian noise
-    `n` that decays by 60 dB in a time `T` of 0.3 to 1 s.
-
-    Args:
-        speech: `[samples]` at 8 kHz, int16 or floating point.
-        random: Random generator, from which `T` is drawn, too.
-
-    Returns:
-        float64 `[samples]`, without the speech itself.
-
-    Reference:
-    - Polack, "La transmission de l'énergie sonore dans les salles", 1988
+    The impulse response is Polack's ("La transmission de l'énergie sonore dans les
+    salles", 1988): white noise that decays by 60 dB in a drawn time of 0.3 to 1 s.
     """
     seconds = random.uniform(0.3, 1.0)
     time = np.arange(round(seconds * SAMPLE_RATE)) / SAMPLE_RATE

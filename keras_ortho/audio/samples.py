@@ -47,18 +47,7 @@ def signal_pair(
 
 
 def to_int16(samples: np.ndarray) -> np.ndarray:
-    """Converts samples to 16-bit integers, as Wisdom et al. wrote their predictions.
-
-    Args:
-        samples: `[samples]`, int16, or floating point, divided by a peak above 1.
-
-    Returns:
-        int16 `[samples]`, with 32767 for 1.
-
-    Example:
-    >>> to_int16(np.array([2.0, -1.0])).tolist()
-    [32767, -16384]
-    """
+    """Converts samples, divided by a peak above 1, to 16 bits: 1 becomes 32767."""
     floats = to_float(samples)
     if np.asarray(samples).dtype == np.int16:
         return np.array(samples)
@@ -71,7 +60,7 @@ def write_wav(path: FilePath, samples: np.ndarray, sample_rate: int) -> None:
 
     Args:
         path: File to write.
-        samples: `[samples]`, as for `to_int16`.
+        samples: `[samples]`, int16, or floating point, divided by a peak above 1.
         sample_rate: Sampling rate in Hz.
 
     Raises:

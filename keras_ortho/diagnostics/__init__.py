@@ -17,7 +17,6 @@ from keras_ortho.diagnostics.matrices import (
     SpectralMargin,
     kernel_eigenvalues,
     manifold_distances,
-    recurrent_matrices,
     singular_values,
     spectral_margins,
 )
@@ -47,7 +46,6 @@ __all__ = [
     "plot_heat_map",
     "plot_spectrograms",
     "plot_trajectories",
-    "recurrent_matrices",
     "singular_values",
     "spectral_margins",
     "trajectories",

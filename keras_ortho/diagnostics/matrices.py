@@ -16,24 +16,10 @@ from keras_ortho.parametrizations.arithmetic import complex_matrix, orthogonalit
 
 
 def recurrent_matrices(model: keras.layers.Layer) -> dict[str, np.ndarray]:
-    """Returns the recurrent matrices of all recurrent layers of a model.
+    """Returns all recurrent matrices of a model, complex of complex units, by name.
 
-    For a layer of this package, that is `recurrent_matrix()`, complex if its units are,
-    and no kernel of a gate. For another, it is `recurrent_kernel`, a matrix per gate.
-
-    Args:
-        model: A built model, or a built recurrent layer.
-
-    Returns:
-        Dictionary of arrays of shape `(n, n)`, float64 or complex128, by the name of
-        the layer and, if there are several, of the cell and gate, as `"lstm/forget"`.
-
-    Raises:
-        ValueError: If the model is not built, or two recurrent layers have one name.
-
-    Example:
-    >>> {name: matrix.shape for name, matrix in recurrent_matrices(model).items()}
-    {'sco_rnn': (4, 4)}
+    Of a layer of this package, it is `recurrent_matrix()`, and no kernel of a gate; of
+    another, there is a matrix for each gate, as `"lstm/forget"`.
     """
     made = made_within(model)
     return _of_cells(model, lambda cell: _matrices(cell, made))

@@ -10,7 +10,6 @@ from keras_ortho.keras_metrics import (
     PaddedFrameMSE,
     ValidFrameMSE,
 )
-from keras_ortho.metrics.active_level import ActiveLevel, active_level
 from keras_ortho.metrics.evaluators import (
     Evaluator,
     MeanScore,
@@ -18,7 +17,7 @@ from keras_ortho.metrics.evaluators import (
     mean_scores,
     score_speech,
 )
-from keras_ortho.metrics.perceptual import mos_lqo_to_raw, pesq, raw_to_mos_lqo, stoi
+from keras_ortho.metrics.perceptual import pesq, stoi
 from keras_ortho.metrics.ratios import (
     SNRScores,
     UnscoredWarning,
@@ -28,7 +27,6 @@ from keras_ortho.metrics.ratios import (
 )
 
 __all__ = [
-    "ActiveLevel",
     "BitsPerCharacter",
     "ErrorRate",
     "Evaluator",
@@ -38,11 +36,8 @@ __all__ = [
     "SpeechScores",
     "UnscoredWarning",
     "ValidFrameMSE",
-    "active_level",
     "mean_scores",
-    "mos_lqo_to_raw",
     "pesq",
-    "raw_to_mos_lqo",
     "score_speech",
     "segmental_snr",
     "segmental_snr_loizou",

@@ -24,13 +24,7 @@ Version = Literal["2019", "2022"]
 
 
 class ActiveLevel(NamedTuple):
-    """Active speech level, and where speech is active.
-
-    Attributes:
-        level: Mean power while active, in dB; `-inf` for silence.
-        activity: Fraction of the time that is active, mean power over active power.
-        active: bool `[samples]`, `True` where speech is active.
-    """
+    """The level in dB, and the share of the time and the samples of active speech."""
 
     level: float
     activity: float
@@ -40,32 +34,11 @@ class ActiveLevel(NamedTuple):
 def active_level(
     signal: np.ndarray, sample_rate: int, *, voicebox: Version = "2019"
 ) -> ActiveLevel:
-    """Computes the active speech level of ITU-T P.56, method B.
+    """Computes the active speech level of ITU-T P.56, method B, as `v_activlev` does.
 
     It is the energy from 200 Hz to 5.5 kHz over the number of samples at which the
-    envelope exceeded a threshold, 15.9 dB below the level, in the last 0.2 s.
-
-    Args:
-        signal: `[samples]`, speech with little noise, floating point or int16.
-        sample_rate: Sampling rate in Hz.
-        voicebox: `"2019"`, as VOICEBOX until January 2022, or `"2022"`, as since then.
-            Default: `"2019"`.
-
-    Returns:
-        The level, the activity, and where speech is active.
-
-    Raises:
-        ValueError: If `signal` is not a single finite channel, or an option is invalid.
-
-    Example:
-    >>> tone = np.sin(2 * np.pi * 1000 * np.arange(16000) / 8000)
-    >>> tone[8000:] = 0  # a second of a tone, a second of silence
-    >>> 0.5 < active_level(tone, 8000).activity < 0.65
-    True
-
-    Reference:
-    - ITU-T Recommendation P.56, "Objective measurement of active speech level"
-    - Brookes, "VOICEBOX: A speech processing toolbox for MATLAB", `v_activlev`
+    envelope exceeded a threshold, 15.9 dB below the level, in the last 0.2 s. VOICEBOX
+    computes it in another way since January 2022.
     """
     check_choice("voicebox", voicebox, get_args(Version))
     signal = to_float(signal, "signal")

@@ -82,29 +82,8 @@ def check_pesq(sample_rate: int, mode: str = "nb", scale: str = "mos_lqo") -> No
 
 
 def mos_lqo_to_raw(mos_lqo: float) -> float:
-    """Converts a narrow-band MOS-LQO to a raw P.862 score, the inverse of P.862.1.
-
-    Args:
-        mos_lqo: Strictly between 0.999 and 4.999; or NaN, which is returned.
-
-    Example:
-    >>> round(mos_lqo_to_raw(1.2955202), 4)
-    1.4291
-    """
+    """Converts a narrow-band MOS-LQO to the raw score of P.862: inverts P.862.1."""
     return (4.6607 - math.log(4 / (mos_lqo - 0.999) - 1)) / 1.4945
-
-
-def raw_to_mos_lqo(raw: float) -> float:
-    """Converts a raw P.862 score to a narrow-band MOS-LQO, by the mapping of P.862.1.
-
-    Args:
-        raw: Raw score, -0.5 to 4.5.
-
-    Example:
-    >>> round(raw_to_mos_lqo(4.5), 3)
-    4.549
-    """
-    return 0.999 + 4 / (1 + math.exp(-1.4945 * raw + 4.6607))
 
 
 def _count_utterances(speech: np.ndarray, sample_rate: int) -> int:

@@ -113,17 +113,6 @@ def independent(initializer: Any) -> Any:
 
     A random initializer of Keras returns the same values at every call, unless its seed
     is a `keras.random.SeedGenerator`, so weights must not share it.
-
-    Args:
-        initializer: An initializer of Keras or of this package, or a function.
-
-    Returns:
-        A copy with the next seed, or a random one if none was given. The initializer
-        itself if it is not random, or draws new values at each call.
-
-    Example:
-    >>> independent(keras.initializers.GlorotUniform(seed=1)).get_config()["seed"]
-    2
     """
     config = _config(initializer)
     seed = config.get("seed", "none")
@@ -153,20 +142,7 @@ def independents(initializer: Any, count: int) -> list[Any]:
 
 
 def check_array(argument: str, initializer: Any, shape: tuple[int, ...]) -> None:
-    """Checks the shape of an initializer that is an array, which Keras would broadcast.
-
-    Args:
-        argument: Name of the argument, for error messages.
-        initializer: The initializer, as returned by `get`.
-        shape: Shape of the weight.
-
-    Raises:
-        ValueError: If the initializer is an array of another shape.
-
-    Example:
-    >>> ones = keras.initializers.Constant(np.ones((3, 4)))
-    >>> check_array("kernel_initializer", ones, (3, 4))
-    """
+    """Checks the shape of an initializer that is an array: Keras would broadcast it."""
     if isinstance(initializer, keras.initializers.Constant):
         value = np.asarray(initializer.value)
         if value.ndim:

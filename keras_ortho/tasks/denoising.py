@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from keras_ortho.audio import SAMPLE_RATE, at_level, excerpt
-from keras_ortho.audio.noises import EARLY
+from keras_ortho.audio import SAMPLE_RATE, excerpt
+from keras_ortho.audio.noises import EARLY, at_level
 from keras_ortho.checks import check_count
 from keras_ortho.extras import require
 from keras_ortho.tasks.mixtures import SNRS, TRAINED, Mixture, Noises, one_of

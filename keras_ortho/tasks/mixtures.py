@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from keras_ortho import audio
+from keras_ortho.audio.noises import at_level, late_reverberation
 from keras_ortho.checks import check
 from keras_ortho.files import FilePath
 from keras_ortho.tasks.timit import Record
@@ -86,7 +87,7 @@ class Noises:
         if kind == "babble":
             noise = audio.babble(len(speech), random, self.others[speaker])
         elif kind == "reverberation":
-            noise = audio.late_reverberation(speech, random)
+            noise = late_reverberation(speech, random)
         elif kind == RECORDED:
             noise = audio.excerpt(one_of(self.recordings, random), len(speech), random)
         else:
@@ -138,7 +139,7 @@ def mixtures(
     """
     noises = Noises(records, recordings)
     for record in records:
-        clean = audio.at_level(record.audio, LEVEL)
+        clean = at_level(record.audio, LEVEL)
         for kind, snr in itertools.product(kinds, snrs):
             words = (zlib.crc32(text.encode()) for text in (record.id, kind))
             random = np.random.default_rng([seed, *words])

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from keras_ortho.audio import read_audio, to_int16, write_wav
+from keras_ortho.audio import read_audio, write_wav
 from keras_ortho.audio.files import decode_audio, resample_to_int16
+from keras_ortho.audio.samples import to_int16
 
 SAMPLES = np.random.default_rng(0).integers(-32768, 32768, 1000).astype(np.int16)
 

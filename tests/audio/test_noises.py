@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 from scipy.signal import find_peaks, periodogram, welch
 
-from keras_ortho.audio import (
-    NOISES,
-    SAMPLE_RATE,
-    at_level,
-    babble,
-    excerpt,
-    late_reverberation,
-    mix,
-)
+from keras_ortho.audio import NOISES, SAMPLE_RATE, babble, excerpt, mix
+from keras_ortho.audio.noises import at_level, late_reverberation
 
 SECONDS = 20 * SAMPLE_RATE
 SEEDS = pytest.mark.parametrize("seed", range(4))

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from keras_ortho import audio, baselines, layers, losses, metrics, networks
+from keras_ortho.audio.noises import at_level
+from keras_ortho.metrics.active_level import active_level
 
 ONES = np.ones(800)
 FRAMES = np.zeros((9, audio.NUM_BINS))
@@ -21,7 +23,7 @@ CASES = [
     *(
         (partial(function, sound), message)
         for function in (
-            *(audio.stft, partial(metrics.active_level, sample_rate=8000)),
+            *(audio.stft, partial(active_level, sample_rate=8000)),
             *(partial(score, reference=ONES, sample_rate=8000) for score in SCORES),
         )
         for sound, message in (
@@ -33,7 +35,7 @@ CASES = [
     (partial(audio.write_wav, "a.wav", ONES, 0), "`sample_rate`.*sample_rate=0$"),
     (partial(audio.mix, ONES, 0 * ONES, 0.0), "`noise` must not be silent"),
     (partial(audio.mix, ONES, ONES, 1e5), "`snr` must be from -200 .* snr=100000.0$"),
-    (partial(audio.at_level, ONES, -300), "`level` must be from -200 .* level=-300$"),
+    (partial(at_level, ONES, -300), "`level` must be from -200 .* level=-300$"),
     (partial(audio.resample_to_int16, ONES, 16000), "must be int16"),
     (partial(audio.resample_to_int16, WHOLE, 0), "`rate` must be a pos.*: rate=0$"),
     (partial(audio.stft, ONES, frame_length=7), "`frame_length` .*=7, "),
@@ -42,7 +44,7 @@ CASES = [
     (partial(audio.resynthesize, FRAMES[1:], ONES), r"\(9, 129\).*\(8, 129\)$"),
     (partial(audio.resynthesize, FRAMES + np.nan, ONES), "must be finite"),
     (partial(audio.resynthesize, FRAMES, ONES, phase="zero"), "`phase` .*'zero'$"),
-    (partial(metrics.active_level, ONES, 8000, voicebox="2018"), "voicebox='2018'$"),
+    (partial(active_level, ONES, 8000, voicebox="2018"), "voicebox='2018'$"),
     (partial(metrics.segmental_snr, *PAIR, 8000, activity="vad"), "activity='vad'$"),
     (partial(metrics.pesq, *PAIR, 10000), "one of .8000, 16000. .* Received: 10000$"),
     (partial(metrics.pesq, *PAIR, 8000, mode="wb"), "one of .16000,. .*: 8000$"),

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from experiments import smoke
 from keras_ortho.architectures import ARCHITECTURES
+from keras_ortho.audio import write_wav
 from keras_ortho.recurrence.sequence import Segment
 from tests.modules import ROOT, load_file, run_python
 
@@ -244,3 +246,34 @@ def test_the_recurrence_of_lru_is_its_loop(load):
         y = np.asarray(keras.activations.gelu(y)) @ gate + bias
         expected = x[:, step] + y[:, :4] * expit(y[:, 4:])
         np.testing.assert_allclose(found[:, step], expected, atol=1e-12)
+
+
+@ON_JAX
+@pytest.mark.backends
+@pytest.mark.parametrize("name", ["ucr-Sines", "pixels-60", "speech-10"])
+def test_no_recorded_sequence_is_in_both_parts(load, monkeypatch, tmp_path, name):
+    smoke.ucr(tmp_path / "ucr")
+    random = np.random.default_rng(0)
+    (tmp_path / "mnist").mkdir()
+    x, y = random.integers(256, size=(60, 28, 28)).astype("uint8"), np.arange(60) % 10
+    arrays = {"x_train": x, "y_train": y, "x_test": x, "y_test": y}
+    np.savez(tmp_path / "mnist" / "mnist.npz", **arrays)
+    for speaker in "abcde":
+        (tmp_path / "timit" / f"dr1-{speaker}").mkdir(parents=True)
+        wave = 0.1 * random.normal(size=40_000)
+        wave *= np.repeat(random.uniform(size=40), 1000)  # No two excerpts are alike.
+        write_wav(tmp_path / "timit" / f"dr1-{speaker}" / "sa1.wav", wave, 16_000)
+    monkeypatch.setenv("KERAS_ORTHO_DATA", str(tmp_path))
+    learning = load("learning")
+    task = learning.task_of(name)
+    stream = learning.draws(task, 3)
+    valid, train = next(stream)[0], next(stream)[0]
+    whole = task.generate.args[0](task.size)[0]
+    assert len(valid) + task.fixed == len(whole)
+    parts = [{bytes(x) for x in part} for part in (valid, train, whole)]
+    assert parts[0] | parts[1] == parts[2]
+    assert not parts[0] & parts[1]
+    # Of speech, a speaker is heard in one of the parts only.
+    speakers = whole.reshape(-1, 15 if name == "speech-10" else 1, *whole.shape[1:])
+    for one in speakers:
+        assert len({bytes(x) in parts[0] for x in one}) == 1

@@ -17,10 +17,10 @@ from keras_ortho import (
 from keras_ortho.diagnostics import (
     kernel_eigenvalues,
     manifold_distances,
-    recurrent_matrices,
     singular_values,
     spectral_margins,
 )
+from keras_ortho.diagnostics.matrices import recurrent_matrices
 from tests import reference
 from tests.diagnostics.networks import model_of, weights_of
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from keras_ortho import ScoRNN
-from keras_ortho.audio import istft, log_power, read_audio, stft, to_int16, write_wav
+from keras_ortho.audio import istft, log_power, read_audio, stft, write_wav
+from keras_ortho.audio.samples import to_int16
 from tests.examples.modules import run_example
 
 pytest.importorskip("onnxruntime", reason="needs the extra export")

@@ -9,7 +9,8 @@ from keras import layers, ops
 from keras.src import testing
 
 from keras_ortho import freeze, parametrize
-from keras_ortho.diagnostics import manifold_distances, recurrent_matrices
+from keras_ortho.diagnostics import manifold_distances
+from keras_ortho.diagnostics.matrices import recurrent_matrices
 from keras_ortho.layers import ParametrizedLayer
 from keras_ortho.optimizers import group_of
 from keras_ortho.parametrizations import (

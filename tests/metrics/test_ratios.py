@@ -5,13 +5,13 @@ import pytest
 
 from keras_ortho.metrics import (
     UnscoredWarning,
-    active_level,
     pesq,
     segmental_snr,
     segmental_snr_loizou,
     si_sdr,
     stoi,
 )
+from keras_ortho.metrics.active_level import active_level
 from tests.metrics import p56
 
 MODES = {
