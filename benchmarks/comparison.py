@@ -15,6 +15,7 @@ from typing import Any
 import learning
 import matplotlib.pyplot as plt
 import numpy as np
+import recorded
 from measuring import OUT, report
 
 # Updates, and the column of `LAYERS` with the units.
@@ -109,6 +110,9 @@ def main() -> None:
     for task, pair in zip(given.tasks, axes, strict=True):
         found = {layer: compare(task, layer, given.table) for layer in given.layers}
         lines = [[n, *figures(rows, TASKS[task][0])] for n, rows in found.items()]
+        if (made := learning.task_of(task)).recorded:
+            errors = span(recorded.simplest(made, seed) for seed in SEEDS)
+            lines.append([recorded.SIMPLEST, errors, *4 * [""]])
         report(OUT / f"{task}.md", titles, lines, f"{task}: ")
         draw(found, task, pair)
     picture.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right upper")

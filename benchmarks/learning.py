@@ -54,6 +54,7 @@ class Task:
     batch_size: int = 32
     wanted: str = "last"  # the answer: at "each" step, or "written" by a second layer
     fixed: int = 0  # training sequences, if they are the same in all epochs
+    recorded: bool = False
 
 
 def task_of(name: str) -> Task:
@@ -91,9 +92,11 @@ def recorded_task(read: Callable[[Any], Data], size: Any) -> Task:
     if y.ndim == 1:
         counts = np.bincount(y)
         without = 1 - counts.max() / len(y)
-        return Task(draw, size, without, len(counts), 600, 20, fixed=fixed)
-    task = Task(draw, size, y.var(axis=(0, 1)).mean(), y.shape[2], 300, 10)
-    return replace(task, wanted="each", fixed=fixed)
+        task = Task(draw, size, without, len(counts), 600, 20)
+    else:
+        without = y.var(axis=(0, 1)).mean()
+        task = Task(draw, size, without, y.shape[2], 300, 10, wanted="each")
+    return replace(task, fixed=fixed, recorded=True)
 
 
 def first_step(number: int, length: int, seed: np.random.SeedSequence) -> Data:

@@ -16,6 +16,7 @@ from keras_ortho.tasks.ucr import read_series, step_width
 
 Data = tuple[np.ndarray, np.ndarray]
 PER_SPEAKER = 15  # excerpts of each of TIMIT's speakers
+SIMPLEST = "nearest sequence, or linear map of a frame"
 
 
 def folder(name: str) -> Path:
@@ -65,3 +66,18 @@ def speech(length: int) -> Data:
         excerpts += own[:PER_SPEAKER]
     cut = np.stack(excerpts)
     return cut[:, :-1], cut[:, 1:]
+
+
+def simplest(task: Any, seed: int) -> float:
+    """Returns the error of the nearest series or image, or of a frame's linear map."""
+    of_valid, _ = np.random.SeedSequence(seed).spawn(2)
+    x, y = task.generate(0, task.size, of_valid)
+    if y.ndim == 1:
+        x = x.reshape(len(x), -1)
+        train, valid = np.split(x, [task.fixed])
+        distances = np.sum(train**2, axis=1) - 2 * valid @ train.T
+        return float(np.mean(y[distances.argmin(axis=1)] != y[task.fixed :]))
+    x = np.pad(x, ((0, 0), (0, 0), (0, 1)), constant_values=1)
+    frame, after = (part[: task.fixed].reshape(-1, part.shape[2]) for part in (x, y))
+    weights = np.linalg.lstsq(frame, after, rcond=None)[0]
+    return float(np.mean((x[task.fixed :] @ weights - y[task.fixed :]) ** 2))
