@@ -28,8 +28,6 @@ class Architecture:
     given: dict[str, Any] = dataclasses.field(default_factory=dict)
     # Values of arguments that are not the default, where `_other` knows none.
     changed: dict[str, Any] = dataclasses.field(default_factory=dict)
-    # Trained weights beside the kernel, bias, initial state and free variables.
-    num_gates: int = 0
     # Factorizations that make its kernel, or any number, all of them outside of loops.
     num_factorizations: int | None = None
     # Operations of the program by which a kernel is known that none of them makes.
@@ -68,15 +66,6 @@ class Architecture:
         """The size of the state and the output that `arguments` give."""
         counts = [n for name, n in self.arguments.items() if name.endswith("units")]
         return sum(counts) * (2 if self.cell.complex_state else 1)
-
-    @property
-    def num_weights(self) -> tuple[int, int]:
-        """Numbers of weights that are trained, and that are not."""
-        cell = self.cell(**self.arguments)
-        variables = cell.parametrization.variables(cell.units)
-        trained = sum(variable.trainable for variable in variables)
-        others = 2 + self.num_gates + cell.trainable_initial_state
-        return trained + others, len(variables) - trained
 
     def start_matrices(self) -> list[Any]:
         """Initializers of a matrix, or arrays, that it can start from."""
@@ -141,7 +130,6 @@ _SPECIAL: dict[str, dict[str, Any]] = {
     "GORU": {
         "given": {"units": 8},
         "changed": {"parametrization": GivensOrthogonal(4, "tunable")},
-        "num_gates": 4,
         "num_factorizations": 1,
     },
     "NNRNN": {"changed": {"map": "cayley"}, "num_factorizations": 1},
