@@ -82,14 +82,9 @@ def loop(
 ) -> Array:
     """Computes the states of all steps, `(batch, time, n)`, one after the other.
 
-    Args:
-        cell: The cell, asked for nothing but what its step is.
-        activation: Key of `ACTIVATIONS`.
-        weights: Its weights, by name.
-        matrix: `W`, for row vectors.
-        x: Inputs, `(batch, time, m)`.
-        start: The state before, `(batch, n)`.
-        mask: Booleans, `(batch, time)`, `False` for steps that change nothing.
+    The cell is asked for nothing but what its step is. `activation` is a key of
+    `ACTIVATIONS`, and `matrix` is `W`, for row vectors; steps that the mask does not
+    count change nothing.
     """
     function = with_bias(activation, cell.complex_state)
     step_size = getattr(cell, "step_size", None)

@@ -161,18 +161,12 @@ def test_a_method_of_a_users_own_is_called(name):
     """The loop over the whole sequence would not know of it."""
     calls = []
 
-    class OwnCell(ko.GORUCell):
-        pass
-
     def own(self, *args, **kwargs):
         calls.append(name)
         return getattr(super(OwnCell, self), name)(*args, **kwargs)
 
-    setattr(OwnCell, name, own)
-
-    class Own(ko.GORU):
-        cell_class = OwnCell
-
+    OwnCell = type("OwnCell", (ko.GORUCell,), {name: own})
+    Own = type("Own", (ko.GORU,), {"cell_class": OwnCell})
     layer, plain = built(Own, 8), built(ko.GORU, 8)
     layer.set_weights(plain.get_weights())
     np.testing.assert_allclose(layer(X), plain(X), atol=100 * 8 * EPS32)
@@ -205,19 +199,19 @@ def test_ortho_rnn_equals_the_class(layer):
 def test_an_open_reset_gate_learns_in_low_precision(stock):
     """In bfloat16, the sigmoid of 10 is 1, from which no derivative can be had."""
     given = {"reset_bias_initializer": keras.initializers.Constant(10.0)}
-    dtypes = "float64", "mixed_bfloat16"
-    layers = [built(ko.GORU, 4, dtype=dtype, **given) for dtype in dtypes]
+    layers = [
+        built(ko.GORU, 4, dtype=dtype, **given)
+        for dtype in ("float64", "mixed_bfloat16")
+    ]
     layers[1].set_weights(layers[0].get_weights())
-    if stock:
-        layers = [
-            keras.layers.RNN(each.cell, dtype=each.dtype_policy) for each in layers
-        ]
-        for each in layers:
-            each.build(X.shape)
-    exact, rounded = (
-        weight_gradients(each, lambda y: ops.sum(ops.square(y)), X)[1]["reset_bias"]
-        for each in layers
-    )
+    found = []
+    for layer in layers:
+        if stock:
+            layer = keras.layers.RNN(layer.cell, dtype=layer.dtype_policy)
+            layer.build(X.shape)
+        _, gradient = weight_gradients(layer, lambda y: ops.sum(ops.square(y)), X)
+        found.append(gradient["reset_bias"].astype("float64"))
+    exact, rounded = found
     # Five steps round to eight bits: a hundred roundings would be 0.4 of it.
-    error = np.linalg.norm(rounded.astype("float64") - exact)
+    error = np.linalg.norm(rounded - exact)
     assert error < 0.4 * np.linalg.norm(exact)

@@ -115,22 +115,16 @@ def _traced_by_tensorflow(layer, structure):
                 shape[1] = None
         return tf.TensorSpec(shape, tensor.dtype)
 
-    functions = []
+    function = tf.function(
+        compute, jit_compile=structure.mode == "xla", autograph=False
+    )
 
     def call(*given):
         tensors = tf.nest.map_structure(tf.constant, given)
         if structure.mode == "eager":
             return compute(*tensors)
-        if not functions:
-            functions.append(
-                tf.function(
-                    compute,
-                    input_signature=tf.nest.map_structure(spec, tensors),
-                    jit_compile=structure.mode == "xla",
-                    autograph=False,
-                )
-            )
-        return functions[0](*tensors)
+        signature = tf.nest.map_structure(spec, tensors)
+        return function.get_concrete_function(*signature)(*tensors)
 
     return call
 
@@ -207,15 +201,12 @@ class Trial:
         """The states that NumPy computes."""
         self.assign(self.values)
         matrix = numbers(self.cell.recurrent_matrix())
-        x, before = self.x[:, self.way], self.before()
-        weights, activation = self.values, self.structure.activation
-        return loop(self.cell, activation, weights, matrix, x, before, self.flipped)
-
-    def before(self):
-        """The state before the first step."""
-        if self.start or self.arguments["stateful"]:
-            return self.whole
-        return np.broadcast_to(self.values.get("initial_state", 0.0), self.state_shape)
+        start = self.whole
+        if not (self.start or self.arguments["stateful"]):
+            own = self.values.get("initial_state", 0.0)
+            start = np.broadcast_to(own, self.state_shape)
+        x, activation = self.x[:, self.way], self.structure.activation
+        return loop(self.cell, activation, self.values, matrix, x, start, self.flipped)
 
     def shown(self, states):
         """What the layer returns of the states of a loop.

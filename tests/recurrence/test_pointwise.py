@@ -1,6 +1,5 @@
 """The derivative of complex modReLU at zero; other points are in `test_sequence`."""
 
-import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -35,8 +34,3 @@ def test_complex_modrelu_has_the_gradient_of_automatic_differentiation(form, dty
     assert (difference <= atol * largest).all()
     total = np.sum(np.asarray(terms, "float64"), axis=0)
     np.testing.assert_allclose(total, expected[1], atol=atol)
-
-
-def test_what_is_not_known():
-    assert find(keras.activations.gelu, False) is None
-    assert find(keras.layers.PReLU(), False) is None
