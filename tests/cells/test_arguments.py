@@ -142,11 +142,12 @@ BUILDS = [
     (ko.RestrictedURNN, (4,), start, eye, cannot),
 ]
 BUILDS += [
-    (ko.ENRNN, (4, 3), name, array, f"`{name}` must have .*Received: {name}.shape")
-    for name, array in [
-        (start, np.eye(7)),
-        ("short_term_initializer", np.ones((1, 3))),
-        ("coupling_initializer", np.ones((4, 3))),
+    (cls, args, name, array, f"`{name}` must have the shape .*Received: {name}.shape")
+    for cls, args, name, array in [
+        (ko.ScoRNN, (4,), "kernel_initializer", np.ones((1, 4))),
+        (ko.ENRNN, (4, 3), start, np.eye(7)),
+        (ko.ENRNN, (4, 3), "short_term_initializer", np.ones((1, 3))),
+        (ko.ENRNN, (4, 3), "coupling_initializer", np.ones((4, 3))),
     ]
 ]
 # Calls, and what the errors say.
@@ -178,10 +179,6 @@ REFUSED += [
     (
         lambda: ko.ScoRNN(4, use_bias=False),
         "Received: activation='modrelu', use_bias=F",
-    ),
-    (
-        lambda: built(ko.ScoRNN, 4, kernel_initializer=np.ones((1, 4))),
-        "`kernel_initializer` must have the shape .* Received",
     ),
     (lambda: ko.ScoRNN(4).recurrent_matrix(), "Received: .* with built=False"),
     (lambda: layer(SEQUENCES[:, 0]), "expected ndim=3"),
@@ -255,12 +252,9 @@ def test_shapes_that_do_not_fit_the_cell(kind):
 @pytest.mark.parametrize(
     ("make", "name"),
     [
-        (lambda: ko.ScoRNN(4, rebase_every=1), "recurrent_passes"),
+        (partial(ko.ScoRNN, 4, rebase_every=1), "recurrent_passes"),
         # Its matrix is divided from then on.
-        (
-            lambda: ko.ENRNN(2, 2, short_term_initializer=np.diag([3.0, 2.0])),
-            "normalize",
-        ),
+        (partial(ko.ENRNN, 2, 2, short_term_initializer=np.diag([3, 2])), "normalize"),
     ],
 )
 def test_a_layer_that_is_not_trained_stays_as_it_is(make, name):
@@ -296,9 +290,8 @@ def test_regularizers_of_nnrnn():
 def test_gates_are_regularized_and_constrained_like_the_rest():
     options = {"kernel_regularizer": "l2", "bias_regularizer": "l1"}
     options |= {"kernel_constraint": "max_norm", "bias_constraint": "non_neg"}
-    layer = built(
-        ko.AntisymmetricRNN, 7, gated=True, bias_initializer="ones", **options
-    )
+    options |= {"bias_initializer": "ones", "gated": True}
+    layer = built(ko.AntisymmetricRNN, 7, **options)
     assert len(layer.losses) == 4
     for name in ("kernel", "bias"):
         gate = getattr(layer.cell, f"gate_{name}")

@@ -87,7 +87,8 @@ factors = "left_skew", "left_signs", "right_skew", "right_signs", "singular_logi
 schur = "recurrent_skew", "schur_upper", "schur_radii", "schur_angles"
 spectrum = {"spectral_margin": 0.3, "spectral_center": 0.75}
 euler = {"step_size": 0.3, "diffusion": 0.2}
-leaky = "paper_leaky_relu"
+ablation = {**euler, "antisymmetric": False}
+leaky, smoothed = "paper_leaky_relu", "smoothed_modrelu"
 
 
 def householder(weights):
@@ -100,18 +101,10 @@ EQUATIONS = {
     "scornn, one": (ko.ScoRNN(1, 1), cayley),
     "scornn, tanh": (ko.ScoRNN(5, activation="tanh"), cayley, "tanh"),
     "scurnn": (ko.ScuRNN(3), unitary_cayley),
-    "scurnn, smoothed": (
-        ko.ScuRNN(3, activation="smoothed_modrelu"),
-        unitary_cayley,
-        "smoothed_modrelu",
-    ),
+    "scurnn, smoothed": (ko.ScuRNN(3, activation=smoothed), unitary_cayley, smoothed),
     "antisymmetric": (ko.AntisymmetricRNN(4, **euler), antisymmetric, "tanh"),
     "gated": (ko.AntisymmetricRNN(4, gated=True, **euler), antisymmetric, "tanh"),
-    "ablation": (
-        ko.AntisymmetricRNN(4, gated=True, antisymmetric=False, **euler),
-        antisymmetric,
-        "tanh",
-    ),
+    "ablation": (ko.AntisymmetricRNN(4, gated=True, **ablation), antisymmetric, "tanh"),
     "svdrnn": (ko.SVDRNN(5, (3, 2), **spectrum), reflected, leaky),
     "ornn": (ko.ORNN(5), householder, leaky),
     "ornn, two": (ko.ORNN(5, 2), householder, leaky),

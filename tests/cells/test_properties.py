@@ -209,13 +209,10 @@ class Trial:
         return loop(self.cell, activation, self.values, matrix, x, start, self.flipped)
 
     def shown(self, states):
-        """What the layer returns of the states of a loop.
-
-        A step that is masked repeats the output of the step before, zero where there
-        was none, or gives zero.
-        """
+        """What the layer returns of the states of a loop."""
         outputs, counts = states[..., : self.cell.output_size], self.flipped
         if counts is not None:
+            # Else a masked step repeats the output before it, zero where there is none.
             if not self.arguments["zero_output_for_mask"]:
                 counts = np.cumsum(counts, axis=1) > 0
             outputs = np.where(counts[:, :, None], outputs, 0)
