@@ -212,8 +212,8 @@ class Trial:
         """What the layer returns of the states of a loop."""
         outputs, counts = states[..., : self.cell.output_size], self.flipped
         if counts is not None:
-            # Else a masked step repeats the output before it, zero where there is none.
             if not self.arguments["zero_output_for_mask"]:
+                # It repeats the output of the step before, zero where there was none.
                 counts = np.cumsum(counts, axis=1) > 0
             outputs = np.where(counts[:, :, None], outputs, 0)
         output = outputs if self.arguments["return_sequences"] else outputs[:, -1]
