@@ -12,6 +12,7 @@ from keras_ortho import (
     OrthoDense,
     ScoRNN,
     ScoRNNCell,
+    ScuRNN,
     SVDDense,
     freeze,
 )
@@ -107,6 +108,13 @@ def adapted():
 )
 def test_wherever_a_layer_may_be(part):
     assert_freezes(random_model(part(), ScoRNN(4)))
+
+
+def test_of_a_matrix_in_heads_the_blocks_alone_are_left():
+    mixing = ScoRNN(8, heads=2, rebase_every=3, return_sequences=True)
+    frozen = assert_freezes(random_model(mixing, ScuRNN(6, heads=2, mix_inputs=False)))
+    kernel, _ = (w for w in frozen.weights if w.name == "recurrent_kernel")
+    assert tuple(kernel.shape) == (2, 4, 4)
 
 
 def test_mixed_precision():

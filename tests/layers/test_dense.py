@@ -15,6 +15,7 @@ from keras_ortho.optimizers import group_of
 from keras_ortho.parametrizations import Householder
 from keras_ortho.parametrizations.svd import spectral_deviation
 from tests import reference
+from tests.gradients import weight_gradients
 from tests.saving import reloaded
 
 pytestmark = [
@@ -141,17 +142,36 @@ def test_svd_dense(features, units, reflections, margin):
     x = np.random.default_rng(0).normal(size=(2, 3, features))
     z = x @ kernel + weights["bias"]
     np.testing.assert_allclose(layer(x), np.where(z > 0, z, 0.2 * z), atol=atol)
+    # The second derivatives grow as the reflectors, of order one, get shorter.
+    _, found = weight_gradients(layer, lambda y: ops.sum(y**2), x)
+    step = EPS64 ** (1 / 3)
+    for name, gradient in found.items():
+        along = np.random.default_rng(1).normal(size=gradient.shape)
+
+        def loss(sign, name=name, along=along):
+            moved = weights | {name: weights[name] + sign * step * along}
+            z = x @ svd_matrix(moved, (features, units), margin, 0.8) + moved["bias"]
+            return np.sum(np.where(z > 0, z, 0.2 * z) ** 2)
+
+        slope = (loss(1) - loss(-1)) / (2 * step)
+        assert np.sum(gradient * along) == pytest.approx(
+            slope, rel=1e-7, abs=1e4 * step**2
+        )
 
 
-@pytest.mark.parametrize(("features", "units"), [(1, 1), (6, 4), (4, 6)])
+@pytest.mark.parametrize(("features", "units"), [(1, 1), (6, 4), (1, 5), (40, 60)])
 def test_svd_dense_starts_from_a_matrix_and_takes_one(features, units):
+    """Theorem 4: every matrix, of any rank, by `min(m, n)` reflectors on a side."""
     random = np.random.default_rng(1)
-    matrix, other = random.normal(size=(2, features, units))
+    matrix = random.normal(size=(features, units))
+    low_rank = random.normal(size=(features, 1)) * random.normal(size=units)
     layer = SVDDense(units, kernel_initializer=matrix, dtype="float64")
     layer.build((None, features))
-    np.testing.assert_allclose(layer.kernel_matrix(), matrix, atol=1000 * EPS64)
-    layer.set_kernel_matrix(other)
-    np.testing.assert_allclose(layer.kernel_matrix(), other, atol=1000 * EPS64)
+    unit = 10 * max(features, units) * EPS64
+    for expected in (matrix, low_rank):
+        atol = unit * np.linalg.norm(expected, 2)
+        np.testing.assert_allclose(layer.kernel_matrix(), expected, atol=atol)
+        layer.set_kernel_matrix(low_rank)
     bounded, _ = svd_dense(units, features, spectral_margin=0.5)
     left, _, right = np.linalg.svd(matrix, full_matrices=False)
     matrix = left * np.linspace(0.6, 1.4, min(features, units)) @ right

