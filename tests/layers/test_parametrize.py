@@ -6,12 +6,11 @@ import keras
 import numpy as np
 import pytest
 from keras import layers, ops
-from keras.src import testing
 
 from keras_ortho import freeze, parametrize
 from keras_ortho.diagnostics import manifold_distances
 from keras_ortho.diagnostics.matrices import recurrent_matrices
-from keras_ortho.layers import ParametrizedLayer
+from keras_ortho.initializers import HenaffSkew
 from keras_ortho.optimizers import group_of
 from keras_ortho.parametrizations import (
     Householder,
@@ -23,7 +22,7 @@ from keras_ortho.parametrizations import (
 from keras_ortho.training_callbacks import Rebase
 from tests.cells.test_program import FACTORIZATIONS, LOOPS, Program
 from tests.gradients import weight_gradients
-from tests.saving import reloaded
+from tests.saving import reloaded, saved_copy
 
 pytestmark = [
     pytest.mark.backends,
@@ -58,9 +57,11 @@ LAYERS = {
         *("query/kernel", SEQUENCES, 1),
     ),
 }
-no_program = pytest.mark.skipif(
-    keras.backend.backend() == "torch", reason="PyTorch compiles no program"
-)
+TORCH = keras.backend.backend() == "torch"
+
+
+def close(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
 def inputs_of(shape, dtype="float32"):
@@ -108,15 +109,14 @@ def test_equals_the_layer_with_orthogonal_weights(name):
     layer = parametrize(make(), weight, Householder())
     x = inputs_of(shape, "float64")
     outputs = call(layer, x)
-    made = values_of(layer)
-    assert len(made) == (2 if name in ("cells", "bidirectional") else 1)
-    for value in made:
+    values = {id(v): ops.convert_to_numpy(made) for v, made in layer.made_weights()}
+    assert len(values) == (2 if name in ("cells", "bidirectional") else 1)
+    for value in values.values():
         # Products of at most 27 reflectors, each of which rounds once.
         assert all(error_of(m) < 1e-13 for m in matrices_of(value, inputs))
     assert all(error < 1e-13 for error in layer.distances().values())
     plain = make()
     call(plain, x)
-    values = {id(v): value for v, value in layer.made_weights()}
     for new in plain.weights:
         end = "/" + unnumbered(new).partition("/")[2]
         (old,) = (v for v in layer.layer.weights if unnumbered(v).endswith(end))
@@ -151,11 +151,9 @@ def test_gradients_are_central_differences(name):
         return float(ops.sum(call(layer, x) ** 2))
 
     # The error is of the order of the square of the step, and rounding over the step.
-    slope = (loss(1) - loss(-1)) / (2 * step)
-    scale = max(1.0, loss(0))
-    np.testing.assert_allclose(
-        np.sum(found[variable.name] * along), slope, rtol=1e-7, atol=1e-9 * scale
-    )
+    slope, atol = (loss(1) - loss(-1)) / (2 * step), 1e-9 * max(1.0, loss(0))
+    found = np.sum(found[variable.name] * along)
+    np.testing.assert_allclose(found, slope, rtol=1e-7, atol=atol)
 
 
 @pytest.mark.parametrize(
@@ -184,14 +182,12 @@ def test_trains_saves_and_is_frozen(name, tmp_path):
     np.testing.assert_array_equal(copy.predict(x, verbose=0), outputs)
     frozen = freeze(model)
     assert type(frozen.get_layer(layer.name)) is type(layer.layer)
-    np.testing.assert_allclose(
-        frozen.predict(x, verbose=0), outputs, rtol=1e-5, atol=1e-6
-    )
+    close(frozen.predict(x, verbose=0), outputs)
     # What the free variables make is no weight besides them.
     assert not any(w is v for w in model.weights for v, _ in layer.made_weights())
 
 
-@no_program
+@pytest.mark.skipif(TORCH, reason="PyTorch compiles no program")
 def test_matrices_are_made_outside_of_the_loop():
     layer = parametrize(layers.LSTM(4), RECURRENT, ScaledCayley())
     found = Program("training", layer)
@@ -215,23 +211,12 @@ def test_keras_is_asked_for_its_fused_kernel(kind, monkeypatch):
     np.testing.assert_array_equal(given[0], values_of(layer)[0])
 
 
-@pytest.mark.skipif(
-    keras.backend.backend() == "torch", reason="it compares attributes of the backend"
-)
-def test_keras_layer_checks():
-    given = {"layer": layers.Dense(3), "weight": "kernel", "gates": None}
-    given |= {"parametrization": Householder(), "initializer": "normal_reflectors"}
-    testing.TestCase().run_layer_test(
-        ParametrizedLayer,
-        given,
-        input_shape=(2, 5),
-        expected_output_shape=(2, 3),
-        expected_num_trainable_weights=2,
-        expected_num_non_trainable_weights=0,
-        expected_num_seed_generators=0,
-        expected_num_losses=0,
-        supports_masking=True,
-    )
+def test_config():
+    given = {"gates": ["cell"], "initializer": "henaff_skew"}
+    layer = parametrize(layers.LSTM(4), RECURRENT, ScaledCayley(), **given)
+    copy = saved_copy(layer)
+    assert copy.gates == ["cell"]
+    assert type(copy.initializer) is type(layer.initializer) is HenaffSkew
 
 
 def test_masks_states_and_training():
@@ -243,19 +228,14 @@ def test_masks_states_and_training():
     found = layer(x, mask=mask, initial_state=initial)
     plain = freeze(layer)
     for a, b in zip(found, plain(x, mask=mask, initial_state=initial), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+        close(a, b)
     assert not np.allclose(layer(x, training=True)[0], layer(x)[0])
-    masked = keras.Sequential(
-        [
-            keras.Input((5,), dtype="int32"),
-            layers.Embedding(9, 4, mask_zero=True),
-            parametrize(layers.GRU(4, return_sequences=True), RECURRENT, Householder()),
-            layers.LSTM(2),
-        ]
-    )
+    gru = parametrize(layers.GRU(4, return_sequences=True), RECURRENT, Householder())
+    masking = layers.Embedding(9, 4, mask_zero=True)
+    masked = keras.Sequential([masking, gru, layers.LSTM(2)])
     tokens = np.array([[1, 2, 3, 0, 0], [1, 2, 3, 4, 5]])
     shorter = masked(tokens[:1, :3])
-    np.testing.assert_allclose(masked(tokens)[:1], shorter, rtol=1e-5, atol=1e-6)
+    close(masked(tokens)[:1], shorter)
 
 
 def test_stateful():
@@ -264,7 +244,7 @@ def test_stateful():
     found = [ops.convert_to_numpy(layer(x)) for _ in range(2)]
     plain = freeze(layer)
     expected = [ops.convert_to_numpy(plain(x)) for _ in range(2)]
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    close(found, expected)
     assert not np.allclose(*found)
 
 
@@ -308,46 +288,36 @@ def test_mixed_precision():
     np.testing.assert_allclose(found, exact(x), atol=20 * 2.0**-7)
 
 
-@no_program
-def test_compiled_with_xla():
-    layer = parametrize(layers.LSTM(4), RECURRENT, ScaledCayley())
-    model = model_of(layer, SEQUENCES)
-    x = inputs_of(SEQUENCES)
-    expected = model.predict(x, verbose=0)
-    model.compile("adam", "mse", jit_compile=True)
-    np.testing.assert_allclose(model.predict(x, verbose=0), expected, atol=1e-6)
-
-
 def test_a_built_layer_begins_as_it_is():
     x = inputs_of(SEQUENCES)
     orthogonal = layers.SimpleRNN(4)
     expected = orthogonal(x)
     layer = parametrize(orthogonal, RECURRENT, ScaledCayley())
-    np.testing.assert_allclose(layer(x), expected, rtol=1e-5, atol=1e-6)
+    close(layer(x), expected)
     for shape in ((7, 3), (3, 7), (4, 4)):
         dense = layers.Dense(shape[1])
         dense.build((None, shape[0]))
-        left, _, right = np.linalg.svd(
-            ops.convert_to_numpy(dense.kernel), full_matrices=False
-        )
+        kernel = ops.convert_to_numpy(dense.kernel)
+        left, _, right = np.linalg.svd(kernel, full_matrices=False)
         layer = parametrize(dense, "kernel", Rebased(SkewExponential()))
         if shape == (4, 4) and np.linalg.det(left @ right) < 0:
             continue  # An exponential of a skew-symmetric matrix has determinant 1.
         layer(np.zeros((1, shape[0]), "float32"))
         np.testing.assert_allclose(values_of(layer)[0], left @ right, atol=1e-5)
-    given = parametrize(
-        layers.Dense(3), "kernel", Householder(), initializer="identity"
-    )
+    dense = layers.Dense(3)
+    given = parametrize(dense, "kernel", Householder(), initializer="identity")
     given(np.zeros((1, 3), "float32"))
     np.testing.assert_allclose(values_of(given)[0], np.eye(3), atol=1e-6)
 
 
 def test_only_some_gates():
+    """In a program that XLA compiles, too."""
     lstm = layers.LSTM(4)
     lstm.build((None, None, 3))
     before = ops.convert_to_numpy(lstm.cell.recurrent_kernel)
     layer = parametrize(lstm, RECURRENT, ScaledCayley(), gates=["forget", "cell"])
     model = model_of(layer, (2, 5, 3))
+    model.compile("adam", "mse", jit_compile=not TORCH)
     (made,) = values_of(layer)
     model.fit(inputs_of((2, 5, 3)), np.ones(2), verbose=0)
     (trained,) = values_of(layer)
@@ -394,7 +364,7 @@ def test_two_weights_of_a_layer():
     outputs = layer(x)
     plain = freeze(layer)
     assert type(plain) is layers.SimpleRNN
-    np.testing.assert_allclose(plain(x), outputs, rtol=1e-5, atol=1e-6)
+    close(plain(x), outputs)
     assert all(error_of(ops.convert_to_numpy(w)) < 1e-5 for w in plain.weights[:2])
 
 
@@ -418,45 +388,3 @@ def test_refused(make, weight, given, message):
         parametrize(make(), weight, Householder(), **given)(inputs_of(SEQUENCES))
     with pytest.raises(ValueError, match="real matrices"):
         parametrize(layers.Dense(3), "kernel", ScaledCayleyUnitary())
-
-
-@pytest.mark.skipif(keras.backend.backend() != "torch", reason="needs PyTorch")
-@pytest.mark.usefixtures("double")
-@pytest.mark.parametrize("kind", ["SimpleRNN", "LSTM"])
-def test_equals_pytorch(kind):
-    """Values and gradients, beside `torch.nn.utils.parametrizations.orthogonal`."""
-    import torch
-
-    n, x = 4, inputs_of(SEQUENCES, "float64")
-    layer = parametrize(getattr(layers, kind)(n), RECURRENT, SkewExponential())
-    outputs = layer(x)
-    free = [w for w in layer.trainable_weights if w.name.endswith("skew")]
-    kernel, bias = layer.trainable_weights[-2:]
-    theirs = getattr(torch.nn, kind.removeprefix("Simple"))(4, n, batch_first=True)
-    theirs = theirs.double()
-    blocks = []
-    for skew in free:
-        block = torch.nn.Linear(n, n, bias=False).double()
-        torch.nn.utils.parametrizations.orthogonal(
-            block, "weight", "matrix_exp", use_trivialization=False
-        )
-        original = np.zeros((n, n))
-        # It multiplies columns, and reads the lower triangle.
-        original.T[np.triu_indices(n, 1)] = ops.convert_to_numpy(skew)
-        parameter = block.parametrizations.weight.original
-        parameter.data = torch.from_numpy(original)
-        blocks.append((block, parameter))
-    made = torch.cat([block.weight for block, _ in blocks])
-    values = {"weight_ih_l0": ops.convert_to_numpy(kernel).T, "bias_hh_l0": 0 * bias}
-    values["bias_ih_l0"] = bias
-    values = {k: torch.tensor(ops.convert_to_numpy(v)) for k, v in values.items()}
-    weights = {"weight_hh_l0": made, **values}
-    found = torch.func.functional_call(theirs, weights, (torch.from_numpy(x),))[0]
-    last = found[:, -1]
-    np.testing.assert_allclose(outputs.detach().numpy(), last.detach(), atol=1e-12)
-    loss = (last**2).sum()
-    theirs = torch.autograd.grad(loss, [parameter for _, parameter in blocks])
-    for skew, gradient in zip(free, theirs, strict=True):
-        own = torch.autograd.grad(ops.sum(outputs**2), skew.value, retain_graph=True)
-        upper = np.triu_indices(n, 1)
-        np.testing.assert_allclose(own[0], gradient.numpy().T[upper], atol=1e-12)

@@ -48,23 +48,18 @@ def test_there_and_back(samples):
 
 
 @pytest.mark.backends
-def test_gradients_are_the_transposed_maps():
-    """Of linear maps, whose columns are what they make of unit vectors."""
-    forward, backward = STFT(8, 4, dtype="float64"), InverseSTFT(8, 4, dtype="float64")
-    units = np.eye(20)
-    matrix = ops.convert_to_numpy(forward(units)).reshape(20, -1)
-    weights = np.random.default_rng(0).normal(size=matrix.shape[1])
-    found = gradients(
-        lambda x: ops.sum(ops.reshape(forward(x), (-1,)) * weights), waveforms(20, 1)
-    )[0]
-    np.testing.assert_allclose(found[0], matrix @ weights, atol=1e-12)
+@pytest.mark.parametrize(("cls", "shape"), [(STFT, (20,)), (InverseSTFT, (8, 5, 2))])
+def test_gradients_are_the_transposed_maps(cls, shape):
+    """Of linear maps, whose rows are what they make of unit vectors."""
+    layer, random = cls(8, 4, dtype="float64"), np.random.default_rng(0)
+    units = np.eye(np.prod(shape)).reshape(-1, *shape)
+    matrix = ops.convert_to_numpy(layer(units)).reshape(len(units), -1)
+    weights = random.normal(size=matrix.shape[1])
 
-    frames = forward(units).shape[1]
-    units = np.eye(frames * 5 * 2).reshape(-1, frames, 5, 2)
-    matrix = ops.convert_to_numpy(backward(units))
-    weights = np.random.default_rng(1).normal(size=20)
-    spectrum = spectra(frames, 5)[:1]
-    (found,) = gradients(lambda x: ops.sum(backward(x) * weights), spectrum)
+    def weighted(x):
+        return ops.sum(ops.reshape(layer(x), (-1,)) * weights)
+
+    (found,) = gradients(weighted, random.normal(size=(1, *shape)))
     np.testing.assert_allclose(found.reshape(-1), matrix @ weights, atol=1e-12)
 
 
