@@ -82,6 +82,7 @@ MANY = MAX_UNROLLED + 4
 cayley, unitary = reference.scaled_cayley, reference.unitary_cayley
 schur = reference.real_schur
 turns = partial(reference.rotations, "tunable")
+butterflies = partial(reference.rotations, "fft")
 # The first size, and others.
 NONE, ALL, EVEN, POWERS = (N,), (N, 1, 2, 7, 17), (N, 2, 10), (8, 2, 4, 16)
 # Each with values of all its arguments that are not their defaults, its definition in
@@ -102,11 +103,7 @@ TABLE = {
     "unitary-rotations": (sets.GivensUnitary(N, "tunable"), turns, NONE),
     "few-unitary-rotations": (sets.GivensUnitary(4), turns, EVEN),
     "many-unitary-rotations": (sets.GivensUnitary(MANY), turns, NONE),
-    "few-unitary-fft": (
-        sets.GivensUnitary(style="fft"),
-        partial(reference.rotations, "fft"),
-        POWERS,
-    ),
+    "few-unitary-fft": (sets.GivensUnitary(style="fft"), butterflies, POWERS),
     "schur": (
         sets.RealSchur("cayley", keras.initializers.Ones()),
         partial(schur, map="cayley"),

@@ -8,19 +8,20 @@ from keras import ops
 from keras_ortho import OrthoDense, ScoRNN, ScuRNN
 from keras_ortho import parametrizations as sets
 from keras_ortho.optimizers import paper_optimizer
-from keras_ortho.parametrizations.cayley import diagonal_signs
 from keras_ortho.training_callbacks import Rebase
 from tests import reference
+from tests.saving import reloaded
 
 pytestmark = [
     pytest.mark.backends,
     pytest.mark.filterwarnings("ignore:`shuffle=True` was passed"),
 ]
 EPS, EPS32 = np.finfo("float64").eps, np.finfo("float32").eps
-N = 5
+N, SIGNS = 5, [1, 1, 1, -1, -1]
 TORCH = keras.backend.backend() == "torch"
 
 
+@keras.saving.register_keras_serializable(package="tests")
 def products(y_true, y_pred):
     """A loss with the gradient `y_true` of the sum over a batch."""
     return ops.sum(y_true * y_pred, axis=-1)
@@ -60,32 +61,27 @@ def descend(map, entries, gradient, rate, updates, every):
 @pytest.mark.parametrize(
     ("kind", "map"),
     [
-        (
-            sets.ScaledCayley(2),
-            lambda a: reference.scaled_cayley(a, diagonal_signs(N, 2)),
-        ),
+        (sets.ScaledCayley(2), lambda a: reference.scaled_cayley(a, SIGNS)),
         (sets.SkewExponential(), lambda a: reference.exponential(a, N)),
     ],
     ids=["cayley", "exponential"],
 )
 @pytest.mark.parametrize("by", ["itself", "itself, compiled", "a callback"])
-def test_is_the_algorithm_of_the_paper(kind, map, by):
+def test_is_the_algorithm_of_the_paper(kind, map, by, tmp_path):
+    """Also in a run that is broken off, and goes on from what was saved."""
     called = by == "a callback"
-    model, layer, entries = dense(sets.Rebased(kind, None if called else 3))
+    model, _, entries = dense(sets.Rebased(kind, None if called else 3))
     gradient = np.random.default_rng(2).normal(size=(N, N))
     rate, updates = 0.1, 8
     # The loss is the mean over the rows of the identity.
     optimizer = keras.optimizers.SGD(N * rate)
     model.compile(optimizer, products, jit_compile=by == "itself, compiled")
-    model.fit(
-        np.tile(np.eye(N), (2, 1)),
-        np.tile(gradient, (2, 1)),
-        batch_size=N,
-        epochs=updates // 2,
-        shuffle=False,
-        verbose=0,
-        callbacks=[Rebase(every=3)] if called else [],
-    )
+    x, y = (np.tile(each, (2, 1)) for each in (np.eye(N), gradient))
+    fit = {"batch_size": N, "epochs": updates // 4, "shuffle": False, "verbose": 0}
+    for _ in range(2):
+        model = reloaded(model, tmp_path)
+        model.fit(x, y, **fit, callbacks=[Rebase(every=3)] if called else [])
+    layer = model.layers[-1]
     expected = descend(map, entries, gradient, rate, updates, every=3)
     without = descend(map, entries, gradient, rate, updates, every=updates)
     tolerance = 100 * updates * N * EPS ** (2 / 3)
