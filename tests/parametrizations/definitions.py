@@ -77,10 +77,17 @@ def rebased_unitary(base, passes, skew, symmetric, phases, *origins):
 
 
 CAYLEY, UNITARY = sets.ScaledCayley(1), sets.ScaledCayleyUnitary()
-REBASED = sets.Rebased(CAYLEY, 2)
+REBASED, ONE, EXPONENTIAL = (
+    sets.Rebased(CAYLEY, 2),
+    sets.Householder(1),
+    sets.SkewExponential(),
+)
+ONES = keras.initializers.Ones()
 MANY = MAX_UNROLLED + 4
 cayley, unitary = reference.scaled_cayley, reference.unitary_cayley
 schur = reference.real_schur
+rebased_exponential = partial(rebased, map=exponential)
+householder_1 = partial(householder, m=1)
 turns = partial(reference.rotations, "tunable")
 butterflies = partial(reference.rotations, "fft")
 # The first size, and others.
@@ -104,31 +111,19 @@ TABLE = {
     "few-unitary-rotations": (sets.GivensUnitary(4), turns, EVEN),
     "many-unitary-rotations": (sets.GivensUnitary(MANY), turns, NONE),
     "few-unitary-fft": (sets.GivensUnitary(style="fft"), butterflies, POWERS),
-    "schur": (
-        sets.RealSchur("cayley", keras.initializers.Ones()),
-        partial(schur, map="cayley"),
-        ALL,
-    ),
+    "schur": (sets.RealSchur("cayley", ONES), partial(schur, map="cayley"), ALL),
     "schur-exponential": (sets.RealSchur(), partial(schur, map="exponential"), ALL),
     "restricted": (sets.RestrictedUnitary(), reference.restricted_unitary, ALL),
     "full": (sets.FullUnitary(), full, ALL),
     "half-full": (sets.FullUnitary(half_gradient=True), full, NONE),
     "enrnn": (sets.EigenvalueNormalized(4, 2, 1, True, 0.5), None, NONE),
     "enrnn-uncoupled": (sets.EigenvalueNormalized(4, 2, coupling=False), None, NONE),
-    "exponential": (sets.SkewExponential(), exponential, (*ALL, 33)),
+    "exponential": (EXPONENTIAL, exponential, (*ALL, 33)),
     "rebased": (REBASED, rebased, ALL),
     "rebased-unitary": (sets.Rebased(UNITARY), rebased_unitary, ALL),
-    "rebased-exponential": (
-        sets.Rebased(sets.SkewExponential(), 3),
-        partial(rebased, map=exponential),
-        ALL,
-    ),
+    "rebased-exponential": (sets.Rebased(EXPONENTIAL, 3), rebased_exponential, ALL),
     "heads": (sets.Heads(CAYLEY, 2), in_heads(cayley, 2), EVEN),
     "unitary-heads": (sets.Heads(UNITARY, 3), in_heads(unitary, 3), NONE),
     "rebased-heads": (sets.Heads(REBASED, 2), in_heads(rebased, 2), EVEN),
-    "few-reflectors-in-heads": (
-        sets.Heads(sets.Householder(1), 2),
-        in_heads(lambda u: householder(u, 1), 2),
-        EVEN,
-    ),
+    "few-reflectors-in-heads": (sets.Heads(ONE, 2), in_heads(householder_1, 2), EVEN),
 }

@@ -19,7 +19,6 @@ def built(kind):
     return OrthoRNN(8, kind).build((None, 3, 2))
 
 
-SHAPES = ((3,), (2, 3), (2, 2, 2))
 # Functions, arguments of a call, and what is said of them.
 CALLS = [
     (sets.scaled_cayley, (HALF, HALF), "`entries` must be of float32"),
@@ -33,19 +32,13 @@ CALLS = [
     ),
     *(
         (measure, (np.ones(s),), "`matrix` must be square. Received: matrix.shape=")
-        for measure, shapes in (
-            (sets.orthogonality_error, SHAPES),
-            (sets.spectral_radius, ((0, 0), *SHAPES)),
-        )
-        for s in shapes
+        for measure in (sets.orthogonality_error, sets.spectral_radius)
+        for s in ((3,), (2, 3), (0, 0), (2, 2, 2))
     ),
     (ANTISYMMETRIC.inverse, (np.eye(2),), "Received: a matrix with a distance of 2.8e"),
     (sets.Antisymmetric(0.1).inverse, (0 * EYE,), "-diffusion = -0.1.* Received"),
     (ANTISYMMETRIC.distance, (1j * EYE,), "`matrix` must .*real.* Received"),
-    *(
-        (sets.ScaledCayley.sample, (n,), "`size` must .* Received: size=")
-        for n in (1.5, 0)
-    ),
+    *((CAYLEY.sample, (n,), "`size` must .* Received: size=") for n in (1.5, 0)),
     (EXPONENTIAL.inverse, (np.diag([1.0, -1.0]),), "Received: a determinant of -1"),
     *((sets.Heads, (CAYLEY, n), "`heads`.*Received") for n in (0, 2.0)),
     *(

@@ -120,11 +120,10 @@ def test_radius_of_a_near_tie(dominant, gap, dtype):
 def test_gradient_of_the_normalized_matrix(kind, n, epsilon):
     matrix = with_dominant(kind, n, seed=1)
     upstream = np.random.default_rng(2).normal(size=(n, n))
-
-    def function(t):
-        return ops.sum(normalize_spectral_radius(t, True, epsilon)[0] * upstream)
-
-    (found,) = gradients(function, matrix)
+    (found,) = gradients(
+        lambda t: ops.sum(normalize_spectral_radius(t, True, epsilon)[0] * upstream),
+        matrix,
+    )
     # The formula of the paper, its inner factor 1 / rho rather than 1 / (rho + eps).
     rho, gradient = by_definition(matrix)
     inner = np.sum(upstream * matrix) / (rho + epsilon) * gradient
