@@ -9,9 +9,7 @@ import pytest
 from keras_ortho import ENRNN, SVDRNN, ScoRNN, ScoRNNCell, freeze, parametrize
 from keras_ortho.parametrizations import ScaledCayley
 
-ON_TENSORFLOW = pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="jax2onnx is not in the extra"
-)
+BACKEND = keras.backend.backend()
 for package in ("tf2onnx", "onnxruntime", "ai_edge_litert"):
     if not importlib.util.find_spec(package):
         pytest.skip(f"{package} comes with the extra export", allow_module_level=True)
@@ -28,9 +26,7 @@ def assert_close(found, expected, steps):
 
 
 @pytest.mark.backends
-@pytest.mark.skipif(
-    keras.backend.backend() == "torch", reason="Keras exports no axis of any size there"
-)
+@pytest.mark.skipif(BACKEND == "torch", reason="Keras exports no axis of any size")
 def test_a_saved_model_of_any_length(tmp_path):
     import tensorflow as tf
 
@@ -46,7 +42,7 @@ def orthogonal_lstm():
     return parametrize(keras.layers.LSTM(6), "recurrent_kernel", ScaledCayley())
 
 
-@ON_TENSORFLOW
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="jax2onnx is not in the extra")
 @pytest.mark.parametrize(
     ("layer", "batch", "time"),
     [

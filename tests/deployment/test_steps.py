@@ -154,7 +154,6 @@ MIXED = "is not known to process each frame independently"
         (between(lambda x: x - ops.mean(x, axis=1, keepdims=True)), MIXED),
         (between(lambda x: x - ops.mean(x)), MIXED),
         (between(lambda x: x[:, ::-1]), MIXED),
-        (between(layers.Lambda(ops.log1p)), MIXED),
         (between(layers.Masking()), MIXED),
         (between(layers.Bidirectional(rnn())), MIXED),
         (between(WeightedDense(4)), MIXED),

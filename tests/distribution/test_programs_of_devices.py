@@ -105,11 +105,7 @@ print("done")
 
 @pytest.mark.slow
 def test_devices_compute_as_one_and_exchange_gradients_alone(tmp_path):
-    variables = {
-        "KERAS_BACKEND": "jax",
-        "JAX_ENABLE_X64": "1",
-        "JAX_PLATFORMS": "cpu",
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
-    }
+    variables = {"KERAS_BACKEND": "jax", "JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu"}
+    variables["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
     said = run_python("-c", PROGRAM, tmp_path, env=os.environ | variables)
     assert said.endswith("done\n")

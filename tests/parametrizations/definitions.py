@@ -77,12 +77,8 @@ def rebased_unitary(base, passes, skew, symmetric, phases, *origins):
 
 
 CAYLEY, UNITARY = sets.ScaledCayley(1), sets.ScaledCayleyUnitary()
-REBASED, ONE, EXPONENTIAL = (
-    sets.Rebased(CAYLEY, 2),
-    sets.Householder(1),
-    sets.SkewExponential(),
-)
-ONES = keras.initializers.Ones()
+REBASED, ONE = sets.Rebased(CAYLEY, 2), sets.Householder(1)
+EXPONENTIAL, ONES = sets.SkewExponential(), keras.initializers.Ones()
 MANY = MAX_UNROLLED + 4
 cayley, unitary = reference.scaled_cayley, reference.unitary_cayley
 schur = reference.real_schur

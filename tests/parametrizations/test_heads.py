@@ -81,7 +81,5 @@ def test_a_head_begins_beyond_the_seeds_of_the_one_before():
         (sets.ScaledCayley(), keras_ortho.initializers.HenaffSkew(seed=7), 9),
     ):
         variables = sets.Heads(within, 2).variables(8, initializer)
-        seeds = {
-            v.initializer.seed for v in variables if hasattr(v.initializer, "seed")
-        }
-        assert seeds == {7, seed}
+        made = [variable.initializer for variable in variables]
+        assert {each.seed for each in made if hasattr(each, "seed")} == {7, seed}

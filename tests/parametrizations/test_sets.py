@@ -21,8 +21,6 @@ STEP = EPS ** (1 / 3)
 # The code is the same on every backend, and JAX compiles each operation for each
 # size: there, one does.
 ON_TENSORFLOW = keras.backend.backend() == "tensorflow"
-
-
 each = pytest.mark.parametrize("name", TABLE)
 defined = pytest.mark.parametrize(
     ("kind", "definition", "n"),
