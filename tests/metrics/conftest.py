@@ -23,11 +23,12 @@ def speech():
 
 @pytest.fixture(scope="session")
 def scored_pairs(data_dir):
-    """Real pairs with known scores; `estimate` and `reference` hold the samples."""
+    """Real pairs with known scores; `signals` are what the scores take."""
     folder = data_dir / "speech_quality"
     pairs = json.loads((folder / "expected_scores.json").read_text())["pairs"]
     for pair in pairs:
-        pair["reference"], rate = soundfile.read(folder / pair["reference"])
-        pair["estimate"], _ = soundfile.read(folder / pair["degraded"])
+        reference, rate = soundfile.read(folder / pair["reference"])
+        estimate, _ = soundfile.read(folder / pair["degraded"])
         assert rate == pair["fs"]
+        pair["signals"] = estimate, reference, rate
     return pairs

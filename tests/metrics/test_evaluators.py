@@ -6,33 +6,16 @@ import keras
 import numpy as np
 import pytest
 
-from keras_ortho.audio import (
-    istft,
-    log_power,
-    resynthesize,
-    resynthesize_reference,
-    stft,
-)
-from keras_ortho.metrics import (
-    Evaluator,
-    SpeechScores,
-    UnscoredWarning,
-    mean_scores,
-    pesq,
-    score_speech,
-    segmental_snr,
-    si_sdr,
-    stoi,
-)
+from keras_ortho import audio, metrics
 
 
 def scores_of(estimate, reference):
     """Each score, by the function that computes it."""
     return {
-        "segsnr": segmental_snr(estimate, reference, 8000).segmental,
-        "stoi": stoi(estimate, reference, 8000),
-        "pesq": pesq(estimate, reference, 8000),
-        "si_sdr": si_sdr(estimate, reference),
+        "segsnr": metrics.segmental_snr(estimate, reference, 8000).segmental,
+        "stoi": metrics.stoi(estimate, reference, 8000),
+        "pesq": metrics.pesq(estimate, reference, 8000),
+        "si_sdr": metrics.si_sdr(estimate, reference),
     }
 
 
@@ -52,7 +35,7 @@ def sounds(speech):
 def test_batches_accumulate_without_their_padding(sounds):
     lengths = list(map(len, sounds[0]))
     noisy, clean = ([np.pad(x, (0, 11000 - len(x))) for x in part] for part in sounds)
-    evaluator = Evaluator()
+    evaluator = metrics.Evaluator()
     evaluator.update(np.stack(noisy[:2]), np.stack(clean[:2]), lengths[:2])
     evaluator.update(noisy[2:], clean[2:], lengths[2:])
     for place, pair in enumerate(zip(*sounds, strict=True)):
@@ -67,48 +50,49 @@ def test_batches_accumulate_without_their_padding(sounds):
 def test_score_speech(sounds, processes, capfd):
     noisy, clean = sounds
     noisy[1] = np.zeros_like(noisy[1])
-    with pytest.warns(UnscoredWarning, match="Utterance 1: .*estimate is silent"):
-        scores = score_speech(noisy, clean, processes=processes)
+    message = "Utterance 1: .*estimate is silent"
+    with pytest.warns(metrics.UnscoredWarning, match=message):
+        scores = metrics.score_speech(noisy, clean, processes=processes)
     assert "Scoring: 100%" in capfd.readouterr().err
     for place in (0, 2):
         pair = noisy[place], clean[place]
         expected = scores_of(*pair) | {
-            "global_snr": segmental_snr(*pair, 8000).overall,
-            "pesq_raw": pesq(*pair, 8000, scale="raw"),
+            "global_snr": metrics.segmental_snr(*pair, 8000).overall,
+            "pesq_raw": metrics.pesq(*pair, 8000, scale="raw"),
         }
-        renamed = {"segmental_snr": "segsnr", "pesq_mos_lqo": "pesq"}
-        for name, values in scores.items():
-            # Sums of some hundred squares, in the order that memory gives.
-            wanted = pytest.approx(expected[renamed.get(name, name)], rel=1e-13)
-            assert values[place] == wanted
-    assert len(scores) == 6
-    quality = scores["pesq_mos_lqo"]
-    assert mean_scores(scores)["pesq_mos_lqo"] == (np.mean(quality[[0, 2]]), 1, 3)
+        expected["segmental_snr"] = expected.pop("segsnr")
+        expected["pesq_mos_lqo"] = expected.pop("pesq")
+        found = {name: values[place] for name, values in scores.items()}
+        # Sums of some hundred squares, in the order that memory gives.
+        assert found == pytest.approx(expected, rel=1e-13)
+    mean = np.mean(scores["pesq_mos_lqo"][[0, 2]])
+    assert metrics.mean_scores(scores)["pesq_mos_lqo"] == (mean, 1, 3)
 
 
 @pytest.mark.parametrize("batch_size", [1, 2])
 def test_what_a_model_predicts_is_resynthesized(sounds, batch_size):
     """By a function of each step alone, which padding behind does not change."""
+
+    def added(output, x):
+        return output[: len(x), 0] + x
+
     noisy, clean = sounds
     masked = []
     for x in noisy:
-        gains = 1 / (1 + np.exp(-log_power(stft(x)) / 10))
-        masked.append(istft(gains * stft(x), length=len(x)))
+        gains = 1 / (1 + np.exp(-audio.log_power(audio.stft(x)) / 10))
+        masked.append(audio.istft(gains * audio.stft(x), length=len(x)))
     cases = {
         "mask": (lambda x: 1 / (1 + np.exp(-x / 10)), masked),
         # Of the masked spectrum, apart from the floor of the log power.
         "log_power": (lambda x: x - 20 * np.log10(1 + np.exp(-x / 10)), masked),
         "waveform": (lambda x: 0.9 * x[..., None], [0.9 * x for x in noisy]),
-        lambda output, x: output[: len(x), 0] + x: (
-            lambda x: np.zeros((*x.shape[:2], 1)),
-            noisy,
-        ),
+        added: (lambda x: np.zeros((*x.shape[:2], 1)), noisy),
     }
     for predicts, (model, estimates) in cases.items():
-        callback = SpeechScores(
+        callback = metrics.SpeechScores(
             list(zip(noisy, clean, strict=True)),
             predicts,
-            {"si_sdr": si_sdr, "stoi": stoi},
+            {"si_sdr": metrics.si_sdr, "stoi": metrics.stoi},
             batch_size=batch_size,
             features=(lambda x: x[:, None]) if callable(predicts) else None,
         )
@@ -119,11 +103,11 @@ def test_what_a_model_predicts_is_resynthesized(sounds, batch_size):
 
 
 def test_next_frames_of_records(sounds):
-    audio = [(32767 * x).astype("int16") for x in sounds[1]]
-    records = [SimpleNamespace(audio=x) for x in audio]
-    callback = SpeechScores(records, batch_size=2)
-    repeated = [resynthesize(log_power(stft(x)), x) for x in audio]
-    expected = means(repeated, list(map(resynthesize_reference, audio)))
+    clean = [(32767 * x).astype("int16") for x in sounds[1]]
+    records = [SimpleNamespace(audio=x) for x in clean]
+    callback = metrics.SpeechScores(records, batch_size=2)
+    repeated = [audio.resynthesize(audio.log_power(audio.stft(x)), x) for x in clean]
+    expected = means(repeated, list(map(audio.resynthesize_reference, clean)))
     # The frames are in float32.
     assert callback.score(lambda x: x) == pytest.approx(expected, 1e-5)
     perfect = callback.score(lambda x: np.roll(x, -1, axis=1))
@@ -140,7 +124,8 @@ def test_a_network_that_puts_out_no_sound_has_no_score(sounds, predicts, value):
         outputs[-1, 5] = value
         return outputs
 
-    callback = SpeechScores(list(zip(*sounds, strict=True)), predicts, ["stoi", "pesq"])
+    pairs = list(zip(*sounds, strict=True))
+    callback = metrics.SpeechScores(pairs, predicts, ["stoi", "pesq"])
     assert np.isnan(list(callback.score(one_bad).values())).all()
 
 
@@ -167,7 +152,7 @@ def level(**options):
     pairs = [(n * np.ones(80), np.ones(80)) for n in range(1, 12)]
     scores = {"level": lambda estimate, reference, sample_rate: np.mean(estimate)}
     options |= {"features": lambda x: x[:, None], "number": 3}
-    return SpeechScores(pairs, "waveform", scores, **options)
+    return metrics.SpeechScores(pairs, "waveform", scores, **options)
 
 
 @pytest.mark.backends

@@ -1,7 +1,5 @@
 """PESQ and STOI against scores of other programs, and what has no score."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from keras_ortho.metrics.perceptual import mos_lqo_to_raw
 
 def test_real_speech(scored_pairs):
     for pair in scored_pairs:
-        signals = pair["estimate"], pair["reference"], pair["fs"]
+        signals = pair["signals"]
         # The C code works in single precision.
         for mode in ("nb", "wb") if pair["fs"] == 16000 else ("nb",):
             expected = pytest.approx(pair[f"pesq_{mode}_mos_lqo"], abs=1e-5)
@@ -22,20 +20,6 @@ def test_real_speech(scored_pairs):
         # The extended measure adds noise of 1e-16 to its inputs.
         extended = pytest.approx(pair["estoi"], abs=1e-9)
         assert stoi(*signals, extended=True) == extended
-
-
-# As the packages pesq and pysepm publish them, and torchmetrics and pysepm.
-PESQ = [1.0832337141036987, 1.1624178886413574, 1.0594704151153564]
-STOI = [0.6739177, 0.8389211808320151, 0.661152205056174]
-
-
-@pytest.mark.parametrize(
-    ("score", "published", "atol"),
-    [(partial(pesq, mode="wb"), PESQ, 1e-5), (stoi, STOI, 1e-7)],
-)
-def test_published(scored_pairs, score, published, atol):
-    found = [score(x["estimate"], x["reference"], x["fs"]) for x in scored_pairs[:3]]
-    np.testing.assert_allclose(found, published, atol=atol)
 
 
 @pytest.mark.parametrize("raw", [-0.5, 2.75, 4.5])
