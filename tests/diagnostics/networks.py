@@ -1,7 +1,4 @@
-"""Small networks, and one step of each in NumPy, of float64, from its definition."""
-
-from collections.abc import Callable
-from typing import Any, NamedTuple
+"""One step of a ScoRNN and of an LSTM in NumPy, of float64, from their definitions."""
 
 import keras
 import numpy as np
@@ -10,22 +7,21 @@ from keras_ortho import ScoRNN
 from tests import reference
 
 # Keras's tanh and sigmoid are of float32 on JAX, whatever they get.
-EPS = float(
-    np.finfo("float64" if keras.backend.backend() == "tensorflow" else "float32").eps
-)
+DTYPE = "float64" if keras.backend.backend() == "tensorflow" else "float32"
+EPS = float(np.finfo(DTYPE).eps)
 STEP = 1e-5  # Of central differences: they err by about its square, 1e-10.
 
 
-def scornn(x: np.ndarray, h: np.ndarray, weights: dict) -> np.ndarray:
+def scornn(x, h, weights):
     w = reference.scaled_cayley(weights["recurrent_skew"], weights["recurrent_signs"])
     return reference.modrelu(x @ weights["kernel"] + h @ w, weights["bias"])
 
 
-def sigmoid(z: np.ndarray) -> np.ndarray:
+def sigmoid(z):
     return 1 / (1 + np.exp(-z))
 
 
-def lstm(x: np.ndarray, states: np.ndarray, weights: dict) -> np.ndarray:
+def lstm(x, states, weights):
     h, c = np.split(states, 2, axis=-1)
     z = x @ weights["kernel"] + h @ weights["recurrent_kernel"] + weights["bias"]
     i, f, g, o = np.split(z, 4, axis=-1)
@@ -33,52 +29,33 @@ def lstm(x: np.ndarray, states: np.ndarray, weights: dict) -> np.ndarray:
     return np.concatenate([sigmoid(o) * np.tanh(c), c], axis=-1)
 
 
-class Network(NamedTuple):
-    """A kind of recurrent layer, one step of all its states, and their number."""
-
-    make: Callable[..., keras.layers.RNN]
-    step: Callable[[np.ndarray, np.ndarray, dict], np.ndarray]
-    num_states: int
+# A step of all states, side by side, and their number.
+STEPS = {ScoRNN: (scornn, 1), keras.layers.LSTM: (lstm, 2)}
 
 
-NETWORKS = {
-    "ScoRNN": Network(ScoRNN, scornn, 1),
-    "LSTM": Network(keras.layers.LSTM, lstm, 2),
-}
-
-
-def randomize(model: keras.Model, seed: int = 0) -> None:
+def randomize(model, seed=0):
     """Gives every trained weight values of order one half: none stays zero."""
     random = np.random.default_rng(seed)
     for variable in model.trainable_variables:
         variable.assign(random.normal(scale=0.5, size=variable.shape))
 
 
-def model_of(*layers: keras.layers.Layer, dtype: str = "float32") -> keras.Model:
+def model_of(*layers, dtype="float32"):
     model = keras.Sequential([keras.Input((None, 2), dtype=dtype), *layers])
     model.compile("sgd", "mse")
     randomize(model)
     return model
 
 
-def weights_of(layer: keras.layers.Layer) -> dict[str, np.ndarray]:
-    return {w.name: np.asarray(keras.ops.convert_to_numpy(w)) for w in layer.weights}
-
-
-def run(
-    network: Network,
-    layer: keras.layers.RNN,
-    x: np.ndarray,
-    start: Any = 0.0,
-    shift: tuple[int, Any] = (0, 0.0),
-) -> np.ndarray:
+def run(layer, x, start=0.0, shift=(0, 0.0)):
     """All states of one sequence side by side, `[time + 1, s]`, from the first on.
 
     `shift` is a step and what to add to the states after it.
     """
-    weights = weights_of(layer)
-    rows = [np.zeros(layer.units * network.num_states) + start]
+    step, num_states = STEPS[type(layer)]
+    weights = {w.name: keras.ops.convert_to_numpy(w) for w in layer.weights}
+    rows = [np.zeros(layer.units * num_states) + start]
     for t, entries in enumerate(x):
-        row = network.step(entries, rows[-1], weights)
+        row = step(entries, rows[-1], weights)
         rows.append(row + shift[1] if shift[0] == t else row)
     return np.stack(rows)

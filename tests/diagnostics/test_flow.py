@@ -5,16 +5,9 @@ import numpy as np
 import pytest
 from keras import layers
 
-from keras_ortho import ScoRNN, ScuRNN
-from keras_ortho.diagnostics import (
-    end_to_end_jacobians,
-    gradient_norms,
-    input_sensitivity,
-    jacobian_eigenvalues,
-    trajectories,
-    vector_field,
-)
-from tests.diagnostics.networks import EPS, NETWORKS, STEP, model_of, run
+from keras_ortho import ScoRNN, ScuRNN, diagnostics
+from keras_ortho.diagnostics import gradient_norms, input_sensitivity, trajectories
+from tests.diagnostics.networks import EPS, STEP, STEPS, model_of, run
 from tests.reference import central_differences
 
 pytestmark = pytest.mark.backends
@@ -23,21 +16,25 @@ pytestmark = pytest.mark.backends
 # one; what is compared is of order one or less.
 TOLERANCE = STEP**2 + 1e-16 / STEP * 10 + 200 * EPS
 UNITS, TIME, BATCH = 2, 4, 2
-KINDS = pytest.mark.parametrize("name", NETWORKS)
+KINDS = pytest.mark.parametrize("kind", STEPS)
 RANDOM = np.random.default_rng(1)
 X = RANDOM.normal(size=(BATCH, TIME, 2))
 Y = RANDOM.normal(size=(BATCH, TIME, 1))
 
 
-def build(name, **kwargs):
-    layer = NETWORKS[name].make(UNITS, dtype="float64", **kwargs)
+def build(kind, **kwargs):
+    layer = kind(UNITS, dtype="float64", **kwargs)
     return model_of(layer, layers.Dense(1, dtype="float64"), dtype="float64")
 
 
-def parts(name):
+def parts(kind):
     """A state, and the entries that it has in the concatenation of all."""
     slices = slice(0, UNITS), slice(UNITS, 2 * UNITS)
-    return [(None, slice(None)), *enumerate(slices[: NETWORKS[name].num_states])]
+    return [(None, slice(None)), *enumerate(slices[: num_states(kind)])]
+
+
+def num_states(kind):
+    return STEPS[kind][1]
 
 
 def derivatives(function, at):
@@ -55,24 +52,24 @@ def assert_close(found, expected):
 
 @pytest.mark.parametrize("sequences", [False, True])
 @KINDS
-def test_gradient_norms(name, sequences):
+def test_gradient_norms(kind, sequences):
     """If each step has an output, that at `t` is made of `h_t`, and in the loss."""
-    model, network = build(name, return_sequences=sequences), NETWORKS[name]
+    model = build(kind, return_sequences=sequences)
     y = Y if sequences else Y[:, -1]
     kernel, bias = model.layers[1].get_weights()
 
     def loss(i, t, shift):
-        rows = run(network, model.layers[0], X[i], shift=(t, shift))[1:, :UNITS]
+        rows = run(model.layers[0], X[i], shift=(t, shift))[1:, :UNITS]
         outputs = rows @ kernel + bias
         return np.mean(((outputs if sequences else outputs[-1]) - y[i]) ** 2)
 
-    at = np.zeros(UNITS * network.num_states)
+    at = np.zeros(UNITS * num_states(kind))
     found = [
         central_differences(lambda z, i=i, t=t: loss(i, t, z), at, STEP)
         for i, t in np.ndindex(BATCH, TIME)
     ]
     found = np.reshape(found, (BATCH, TIME, -1))
-    for state, entries in parts(name):
+    for state, entries in parts(kind):
         norms = np.linalg.norm(found[..., entries], axis=-1).mean(0)
         assert_close(gradient_norms(model, X, y, state=state), norms)
 
@@ -84,7 +81,7 @@ def of_a_user(y, output):
 
 
 def test_losses_are_the_mean_of_each_sequence():
-    model, y = build("ScoRNN"), np.round(10 * Y[:, 0]).astype("int32")
+    model, y = build(ScoRNN), np.round(10 * Y[:, 0]).astype("int32")
     expected = gradient_norms(model, X, y)
     for loss in (["mse"], keras.losses.MeanSquaredError(reduction="sum"), of_a_user):
         found = gradient_norms(model, X, y, loss=loss)
@@ -103,34 +100,33 @@ def test_small_gradients_do_not_vanish():
 
 
 @KINDS
-def test_jacobians(name):
-    model, network = build(name), NETWORKS[name]
+def test_jacobians(kind):
+    model = build(kind)
+    layer = model.layers[0]
 
     def states(i, t, part):
         moved = X[i].copy()
         moved[t] = part
-        return run(network, model.layers[0], moved)[1:].ravel()
+        return run(layer, moved)[1:].ravel()
 
     by_inputs = [
         derivatives(lambda z, i=i, t=t: states(i, t, z), X[i, t])
         for i, t in np.ndindex(BATCH, TIME)
     ]
     by_inputs = np.reshape(by_inputs, (BATCH, TIME, TIME, -1, 2))
-    start = np.zeros(UNITS * network.num_states)
-
-    def last(x):
-        return derivatives(lambda z: run(network, model.layers[0], x, z)[-1], start)
-
-    by_start = np.stack([last(x) for x in X])
-    for state, entries in parts(name):
+    start = np.zeros(UNITS * num_states(kind))
+    by_start = [derivatives(lambda z, x=x: run(layer, x, z)[-1], start) for x in X]
+    by_start = np.array(by_start)
+    for state, entries in parts(kind):
         norms = np.linalg.norm(by_inputs[..., entries, :], 2, axis=(-2, -1)).mean(0)
         assert_close(input_sensitivity(model, X, state=state), norms.T)
-        found = end_to_end_jacobians(model, X, state=state)
+        found = diagnostics.end_to_end_jacobians(model, X, state=state)
         assert_close(found, by_start[:, entries, entries])
     odd = slice(1, None, 2)
-    found = end_to_end_jacobians(model, X, state=None, units=odd)
+    found = diagnostics.end_to_end_jacobians(model, X, state=None, units=odd)
     assert_close(found, by_start[:, odd, odd])
-    for matrix, values in zip(by_start, jacobian_eigenvalues(model, X), strict=True):
+    eigenvalues = diagnostics.jacobian_eigenvalues(model, X)
+    for matrix, values in zip(by_start, eigenvalues, strict=True):
         expected = np.poly(matrix[:UNITS, :UNITS])
         np.testing.assert_allclose(np.poly(values), expected, atol=10 * TOLERANCE)
 
@@ -143,9 +139,9 @@ def test_trajectories():
     # Of another batch than there are starts.
     model = keras.Sequential([keras.Input(batch_shape=(2, 4, 2)), layer])
     zeros = np.zeros((5, 2))
-    expected = np.stack([run(NETWORKS["ScoRNN"], layer, zeros, s) for s in STARTS])
+    expected = np.stack([run(layer, zeros, start) for start in STARTS])
     assert_close(trajectories(model, STARTS, 5), expected)
-    assert_close(vector_field(layer, STARTS), expected[:, 1] - STARTS)
+    assert_close(diagnostics.vector_field(layer, STARTS), expected[:, 1] - STARTS)
     # One complex unit is turned.
     layer = ScuRNN(1, activation="linear", bias_initializer="zeros")
     layer.build((None, None, 1))
