@@ -5,13 +5,11 @@ import itertools
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from tests.modules import ROOT
 from tests.waiting import until
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @contextlib.contextmanager

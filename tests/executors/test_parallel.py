@@ -6,15 +6,14 @@ import subprocess
 import sys
 import time
 from concurrent.futures import BrokenExecutor
-from pathlib import Path
 
 import psutil
 import pytest
 
 from keras_ortho.executors import in_parallel
+from tests.modules import ROOT
 from tests.waiting import is_running, until
 
-ROOT = Path(__file__).resolve().parents[2]
 # A shell that starts the tests in the background has them ignore the interrupt.
 STARTER = """
 import pathlib, signal, sys, time

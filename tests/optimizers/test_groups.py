@@ -6,15 +6,9 @@ import keras
 import numpy as np
 import pytest
 
-from keras_ortho.optimizers import (
-    OptimizerGroups,
-    RMSpropTF1,
-    StiefelDescent,
-    group_of,
-    paper_optimizer,
-    set_group,
-    two_rate_adam,
-)
+from keras_ortho.optimizers import RMSpropTF1, StiefelDescent
+from keras_ortho.optimizers.groups import OptimizerGroups, group_of, set_group
+from keras_ortho.optimizers.rules import paper_optimizer, two_rate_adam
 from tests.cells.architectures import ARCHITECTURES
 from tests.saving import saved_copy
 
@@ -49,16 +43,14 @@ def test_which_variables_make_a_recurrent_matrix(name):
 
 
 def test_defaults():
-    def rates(optimizer):
-        return [float(each.learning_rate.numpy()) for each in optimizer.optimizers]
-
-    assert rates(paper_optimizer()) == pytest.approx([1e-4, 1e-3, 1e-3])
-    assert rates(two_rate_adam()) == pytest.approx([3e-4, 1e-3, 3e-3])
+    defaults = {paper_optimizer: [1e-4, 1e-3, 1e-3], two_rate_adam: [3e-4, 1e-3, 3e-3]}
+    for make, expected in defaults.items():
+        rates = [float(each.learning_rate.numpy()) for each in make().optimizers]
+        assert rates == pytest.approx(expected)
     made = paper_optimizer("rmsprop", "adam", "sgd").optimizers
     kinds = (keras.optimizers.RMSprop, keras.optimizers.SGD, adam)
     # On PyTorch, Keras makes one of a class of its own below each.
-    for optimizer, kind in zip(made, kinds, strict=True):
-        assert isinstance(optimizer, kind)
+    assert all(map(isinstance, made, kinds))
 
 
 def test_configs():
@@ -71,10 +63,7 @@ def test_configs():
         assert name == f"keras_ortho>{type(optimizer).__name__}"
 
 
-def wrong_shape():
-    StiefelDescent().build([keras.Variable(np.zeros((2, 3, 4)), name="it")])
-
-
+WRONG = keras.Variable(np.zeros((2, 3, 4)))
 ERRORS = [
     (lambda: two_rate_adam(beta_2=1.0), "`beta_2` must be"),
     (lambda: two_rate_adam(global_clipnorm=0.0), "`global_clipnorm` must be"),
@@ -82,7 +71,7 @@ ERRORS = [
     (lambda: set_group(keras.Variable([1.0]), "skew"), "`group` must be"),
     (lambda: RMSpropTF1(initial_accumulator_value=-1), "`initial_accumulator_value`"),
     (lambda: StiefelDescent(use_ema=True), "`use_ema`"),
-    (wrong_shape, "of shape (2, n, n)"),
+    (lambda: StiefelDescent().build([WRONG]), "of shape (2, n, n)"),
 ]
 
 
@@ -90,10 +79,3 @@ ERRORS = [
 def test_errors(call, message):
     with pytest.raises(ValueError, match=f"{re.escape(message)}.*Received: "):
         call()
-
-
-def test_what_is_no_optimizer():
-    with pytest.raises(ValueError, match="adams"):
-        paper_optimizer("adams")
-    with pytest.raises(ValueError, match="MultiOptimizer"):
-        paper_optimizer(recurrent=paper_optimizer())
