@@ -35,6 +35,7 @@ def test_arguments(call, message):
         call()
 
 
+OTHER_FORMAT = b'{"format": 1, "version": 2}'
 MANIFEST = {
     "format": "keras-ortho-timit",
     "version": 2,
@@ -51,12 +52,7 @@ DAMAGED = [
     (ucr_of, "A_TRAIN.tsv", b"1\tNaN\n", "A_TRAIN.tsv: .*missing values"),
     (ucr_of, "A_TEST.tsv", b"3\t2\n", r"trained on.*Received: \[3.0\]"),
     (ucr_of, "A_TEST.tsv", None, "https.*Received: data_dir=/"),
-    (
-        read_manifest,
-        "manifest.json",
-        b'{"format": 1, "version": 2}',
-        "version 2: create",
-    ),
+    (read_manifest, "manifest.json", OTHER_FORMAT, "version 2: create"),
     (read_manifest, "manifest.json", json.dumps(MANIFEST).encode(), "lost"),
     (read_manifest, "lost", b"", "has no manifest.json.*keras-ortho-data"),
     (read_recordings, "0.wav", b"", "two files.* Received: 1"),
