@@ -1,5 +1,3 @@
-"""Files of every kind, whole and cut short, and resampling."""
-
 import io
 
 import numpy as np
@@ -95,32 +93,26 @@ def sphere(old=b"", new=b"", end=None):
     return data[:1024].replace(old, new, 1).ljust(1024)[:1024] + data[1024:end]
 
 
-def flac_of_unknown_length():
-    data = bytearray(written("FLAC"))
-    data[21:26] = bytes([data[21] & 0xF0, 0, 0, 0, 0])
-    return bytes(data)
-
-
-COUNT = b"sample_count -i 1000\n"
+UNKNOWN_LENGTH = bytearray(written("FLAC"))
+UNKNOWN_LENGTH[21:26] = bytes([UNKNOWN_LENGTH[21] & 0xF0, 0, 0, 0, 0])
 SHORTEN = b"sample_coding -s26 pcm,embedded-shorten-v2.00\nend_head"
 REFUSED = [
     (b"", "The file is empty"),
     (b"a letter, and no speech", "cannot be read as audio"),
-    (flac_of_unknown_length(), r"states \d+ samples"),
+    (bytes(UNKNOWN_LENGTH), r"states \d+ samples"),
     (written("WAV", "FLOAT", samples=np.full(9, 2.0)), "-1 and 1.* 9 of 9 samples"),
     (written("WAV", "FLOAT", samples=np.array([0.5, np.nan])), "finite.* 1 of 2"),
     (written("NIST", samples=np.zeros(0)), "contains no samples"),
     (written("NIST", samples=np.zeros((9, 2))), "one channel, not 2"),
     (sphere(end=-1), "states 1000 samples, but it holds 999"),
     (sphere() + b"more", "states 1000 samples, but it holds 1002"),
-    (sphere(COUNT), "the number of samples once"),
+    (sphere(b"sample_count -i 1000\n"), "the number of samples once"),
     (sphere(b"end_head", SHORTEN), "compressed, with the coding shorten: .*sph2pipe"),
 ]
 
 
-@pytest.mark.parametrize("place", range(len(REFUSED)))
-def test_what_is_refused(place):
-    data, message = REFUSED[place]
+@pytest.mark.parametrize(("data", "message"), REFUSED, ids=range(len(REFUSED)))
+def test_what_is_refused(data, message):
     with pytest.raises(ValueError, match=f"{message}.*Received: SA1.WAV$"):
         decode_audio(data, name="SA1.WAV", mono=True)
 

@@ -17,7 +17,6 @@ COMPLEX = np.ones((2, 5), "complex64")
 TARGETS, WAVES = np.ones((4, 7, 3)), np.ones((2, 5))
 RATIOS = (metrics.segmental_snr, metrics.segmental_snr_loizou, metrics.si_sdr)
 SCORES = (*RATIOS, metrics.stoi, metrics.pesq)
-MSE = (losses.ValidFrameMSE, losses.PaddedFrameMSE)
 callback = partial(metrics.SpeechScores, [PAIR], "mask")
 CASES = [
     *(
@@ -64,7 +63,7 @@ CASES = [
     ),
     *(
         case
-        for loss in MSE
+        for loss in (losses.ValidFrameMSE, losses.PaddedFrameMSE)
         for case in (
             (partial(loss(), TARGETS, TARGETS, np.ones(4)), "`sample_weight` must"),
             (partial(loss(), TARGETS.swapaxes(0, 1), TARGETS), "`y_true` .*7, 4, 3"),
@@ -87,8 +86,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("place", range(len(CASES)))
-def test_message(place):
-    call, message = CASES[place]
+@pytest.mark.parametrize(("call", "message"), CASES, ids=range(len(CASES)))
+def test_message(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -10,15 +10,12 @@ from keras_ortho.metrics import si_sdr
 
 def by_the_papers(power, noise):
     """Gerkmann and Hendriks, equations 18, 22 to 24, 8; Ephraim and Malah, 51."""
-    frames, bins = power.shape
-    gains = np.zeros((frames, bins))
+    gains = np.zeros_like(power)
     xi_h1 = 10 ** (15 / 10)
-    for k in range(bins):
-        sigma2, p_bar, a2 = noise[k], 0.0, 0.0
-        for t in range(frames):
-            y2 = power[t, k]
-            gamma = y2 / sigma2
-            p = 1 / (1 + (1 + xi_h1) * np.exp(-gamma * xi_h1 / (1 + xi_h1)))
+    for k, sigma2 in enumerate(noise):
+        p_bar = a2 = 0.0
+        for t, y2 in enumerate(power[:, k]):
+            p = 1 / (1 + (1 + xi_h1) * np.exp(-y2 / sigma2 * xi_h1 / (1 + xi_h1)))
             p_bar = 0.9 * p_bar + 0.1 * p
             if p_bar > 0.99:
                 p = min(p, 0.99)

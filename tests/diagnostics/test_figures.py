@@ -1,5 +1,3 @@
-"""Every figure is drawn, of ordinary numbers and of those at the edge."""
-
 import warnings
 
 import numpy as np

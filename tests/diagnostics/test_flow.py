@@ -30,11 +30,7 @@ def build(kind, **kwargs):
 def parts(kind):
     """A state, and the entries that it has in the concatenation of all."""
     slices = slice(0, UNITS), slice(UNITS, 2 * UNITS)
-    return [(None, slice(None)), *enumerate(slices[: num_states(kind)])]
-
-
-def num_states(kind):
-    return STEPS[kind][1]
+    return [(None, slice(None)), *enumerate(slices[: STEPS[kind][1]])]
 
 
 def derivatives(function, at):
@@ -63,7 +59,7 @@ def test_gradient_norms(kind, sequences):
         outputs = rows @ kernel + bias
         return np.mean(((outputs if sequences else outputs[-1]) - y[i]) ** 2)
 
-    at = np.zeros(UNITS * num_states(kind))
+    at = np.zeros(UNITS * STEPS[kind][1])
     found = [
         central_differences(lambda z, i=i, t=t: loss(i, t, z), at, STEP)
         for i, t in np.ndindex(BATCH, TIME)
@@ -114,7 +110,7 @@ def test_jacobians(kind):
         for i, t in np.ndindex(BATCH, TIME)
     ]
     by_inputs = np.reshape(by_inputs, (BATCH, TIME, TIME, -1, 2))
-    start = np.zeros(UNITS * num_states(kind))
+    start = np.zeros(UNITS * STEPS[kind][1])
     by_start = [derivatives(lambda z, x=x: run(layer, x, z)[-1], start) for x in X]
     by_start = np.array(by_start)
     for state, entries in parts(kind):

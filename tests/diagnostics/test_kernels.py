@@ -4,22 +4,9 @@ import numpy as np
 import pytest
 from keras import layers
 
-from keras_ortho import (
-    ENRNN,
-    SVDRNN,
-    FactorizedRNN,
-    FullURNN,
-    ScoRNNCell,
-    ScuRNN,
-    freeze,
-)
-from keras_ortho.diagnostics import (
-    kernel_eigenvalues,
-    manifold_distances,
-    singular_values,
-    spectral_margins,
-)
-from keras_ortho.diagnostics.matrices import recurrent_matrices
+from keras_ortho import ENRNN, SVDRNN, FactorizedRNN, FullURNN, ScoRNNCell, ScuRNN
+from keras_ortho.deployment import freeze
+from keras_ortho.diagnostics import manifold_distances, matrices, spectral_margins
 from tests.diagnostics.networks import model_of
 
 pytestmark = pytest.mark.backends
@@ -49,10 +36,10 @@ def test_stock_layers():
     assert {n: found[n] for n in expected} == pytest.approx(expected)
     assert found["stack/b"] < 1e-6
     assert found.keys() - expected.keys() == {"stack/a", "stack/b"}
-    np.testing.assert_allclose(singular_values(model)["simple"], [3, 2, 0.5])
+    np.testing.assert_allclose(matrices.singular_values(model)["simple"], [3, 2, 0.5])
     assert spectral_margins(model)["simple"] == pytest.approx((0.5, 3, 2))
     assert spectral_margins(model, center=2.0)["simple"].margin == pytest.approx(1.5)
-    values = np.sort_complex(kernel_eigenvalues(model)["simple"])
+    values = np.sort_complex(matrices.kernel_eigenvalues(model)["simple"])
     np.testing.assert_allclose(values, [-1j, 1j, 3], atol=1e-7)
 
 
@@ -71,7 +58,7 @@ def test_factors():
     assert 0 < max(found.values()) < 100 * EPS
     margins = spectral_margins(model)
     assert all(0.01 < margins[name].margin < 0.5 for name in ("svd", "factorized"))
-    assert recurrent_matrices(model)["enrnn"].shape == (5, 5)
+    assert matrices.recurrent_matrices(model)["enrnn"].shape == (5, 5)
     # Nothing holds a frozen matrix on the manifold any more.
     frozen = manifold_distances(freeze(model))
     assert frozen.keys() == {"svd", "factorized", "enrnn"}
@@ -84,7 +71,7 @@ def test_a_complex_matrix_off_the_manifold():
     matrix = np.array([[1, 2j], [0.5, -1j]])
     layer.cell.recurrent_unitary.assign(np.stack([matrix.real, matrix.imag]))
     for each in (model, layer):
-        np.testing.assert_array_equal(recurrent_matrices(each)["full"], matrix)
+        np.testing.assert_array_equal(matrices.recurrent_matrices(each)["full"], matrix)
     expected = np.linalg.norm(matrix.conj().T @ matrix - np.eye(2))
     near, far = manifold_distances(model).values()
     assert far == pytest.approx(expected)

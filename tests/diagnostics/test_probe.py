@@ -8,12 +8,8 @@ import pytest
 from keras import layers
 
 from keras_ortho import EURNN, GORU, ScoRNN, ScoRNNCell
-from keras_ortho.diagnostics import (
-    end_to_end_jacobians,
-    gradient_norms,
-    input_sensitivity,
-    trajectories,
-)
+from keras_ortho.diagnostics import end_to_end_jacobians, trajectories
+from keras_ortho.diagnostics.flow import gradient_norms, input_sensitivity
 from keras_ortho.diagnostics.probe import Probe
 from tests.diagnostics.networks import model_of, randomize
 

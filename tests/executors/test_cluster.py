@@ -1,5 +1,3 @@
-"""Work on a Dask cluster of real processes."""
-
 import functools
 import os
 from concurrent.futures import BrokenExecutor

@@ -1,5 +1,3 @@
-"""Work in processes of this machine."""
-
 import os
 import signal
 import subprocess

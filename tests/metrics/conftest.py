@@ -1,5 +1,3 @@
-"""Signals that the tests of the metrics share."""
-
 import json
 
 import numpy as np

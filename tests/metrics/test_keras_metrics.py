@@ -1,5 +1,3 @@
-"""Metrics of characters and classes against their definitions."""
-
 import math
 
 import keras
@@ -21,22 +19,19 @@ def bits(y, logits):
     return np.log2(np.exp(logits).sum(axis=-1)) - chosen / math.log(2)
 
 
-@pytest.fixture
-def characters():
-    random = np.random.default_rng(0)
-    shapes = [(2, 3, 5), (4, 1, 5), (1, 7, 5)]
-    return [
-        (random.integers(0, 5, shape[:2]), random.normal(size=shape).astype("f4"))
-        for shape in shapes
-    ]
+RANDOM = np.random.default_rng(0)
+CHARACTERS = [
+    (RANDOM.integers(0, 5, shape[:2]), RANDOM.normal(size=shape).astype("f4"))
+    for shape in [(2, 3, 5), (4, 1, 5), (1, 7, 5)]
+]
 
 
 @pytest.mark.parametrize("from_logits", [True, False])
 @pytest.mark.parametrize("weighted", [None, "rows", "characters"])
-def test_bits(from_logits, weighted, characters):
+def test_bits(from_logits, weighted):
     metric = BitsPerCharacter(from_logits)
     total = count = 0
-    for number, (y, logits) in enumerate(characters):
+    for number, (y, logits) in enumerate(CHARACTERS):
         weights, each = None, np.ones(y.shape)
         if weighted:
             shape = (len(y), 1) if weighted == "rows" else y.shape
@@ -54,8 +49,8 @@ def test_bits(from_logits, weighted, characters):
 
 
 @pytest.mark.parametrize("weights", [None, np.array([1.0, 3.0], "float32")])
-def test_masked_characters_do_not_count(weights, characters):
-    y, logits = characters[0]
+def test_masked_characters_do_not_count(weights):
+    y, logits = CHARACTERS[0]
     inside = np.array([[1, 1, 0], [1, 0, 0]], bool)
     masked = keras.layers.Masking()(np.where(inside[:, :, None], logits, 0.0))
     metric = BitsPerCharacter()

@@ -1,5 +1,3 @@
-"""Which variables get which optimizer, and what is refused."""
-
 import re
 
 import keras

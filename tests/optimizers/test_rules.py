@@ -15,14 +15,12 @@ XLA = keras.backend.backend() == "jax"  # Without it, JAX runs each operation by
 EPS = np.finfo("float32").eps
 
 
-def scornn():
-    return [ScoRNN(UNITS, kernel_initializer="glorot_uniform")]
-
-
-def make_model(optimizer=None, recurrent=scornn):
+def make_model(optimizer=None, recurrent=None):
     keras.utils.set_random_seed(0)
-    layers = [*recurrent(), keras.layers.Dense(2)]
-    model = keras.Sequential([keras.Input((TIME, FEATURES)), *layers])
+    scornn = ScoRNN(UNITS, kernel_initializer="glorot_uniform")
+    layers = recurrent() if recurrent else [scornn]
+    layers = [keras.Input((TIME, FEATURES)), *layers, keras.layers.Dense(2)]
+    model = keras.Sequential(layers)
     model.compile(optimizer or paper_optimizer(), "mse", jit_compile=XLA)
     return model
 

@@ -1,5 +1,3 @@
-"""Small data sets of images, drawn."""
-
 import gzip
 import struct
 

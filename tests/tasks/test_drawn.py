@@ -7,10 +7,6 @@ from keras_ortho.tasks import adding, addition, copying
 from keras_ortho.tasks.pipeline import another_each_time, shuffled_passes
 
 
-def texts(places):
-    return ["".join(addition.CHARACTERS[i] for i in row) for row in places]
-
-
 @pytest.mark.parametrize("length", [3, 4, 200])
 def test_adding(length):
     x, y = adding.generate(4000, length)
@@ -45,8 +41,10 @@ def test_copying(delay):
 def test_addition(digits):
     count = min(addition.num_questions(digits), 4000)
     seen = set()
-    drawn = map(texts, addition.generate(count, digits))
-    for question, answer in zip(*drawn, strict=True):
+    for rows in zip(*addition.generate(count, digits), strict=True):
+        question, answer = (
+            "".join(addition.CHARACTERS[i] for i in row) for row in rows
+        )
         first, second = question[::-1].rstrip().split("+")
         assert int(answer) == int(first) + int(second)
         assert str(int(first)) == first  # No zeros lead.

@@ -1,5 +1,3 @@
-"""What tasks and their readers refuse: arguments, and files, which they name."""
-
 import gzip
 import json
 from functools import partial
