@@ -7,7 +7,6 @@ from scipy.signal import find_peaks, periodogram, welch
 from keras_ortho.audio import NOISES, SAMPLE_RATE, babble, excerpt, mix
 from keras_ortho.audio.noises import at_level, late_reverberation
 
-SECONDS = 20 * SAMPLE_RATE
 SEEDS = pytest.mark.parametrize("seed", range(4))
 
 
@@ -16,7 +15,7 @@ def generator(seed=0):
 
 
 def noise_of(name, seed=0):
-    return NOISES[name](SECONDS, generator(seed))
+    return NOISES[name](20 * SAMPLE_RATE, generator(seed))
 
 
 def density(noise):

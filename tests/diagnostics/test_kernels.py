@@ -11,8 +11,6 @@ from tests.diagnostics.networks import model_of
 
 pytestmark = pytest.mark.backends
 
-EPS = np.finfo("float64").eps
-
 
 def test_stock_layers():
     model = model_of(
@@ -55,7 +53,7 @@ def test_factors():
     sides = {f"{n}/{s}" for n in ("svd", "factorized") for s in ("left", "right")}
     assert found.keys() == sides | {"enrnn/long_term"}
     # The bound of `orthogonality_error`, for ||A|| of order one.
-    assert 0 < max(found.values()) < 100 * EPS
+    assert 0 < max(found.values()) < 100 * np.finfo("float64").eps
     margins = spectral_margins(model)
     assert all(0.01 < margins[name].margin < 0.5 for name in ("svd", "factorized"))
     assert matrices.recurrent_matrices(model)["enrnn"].shape == (5, 5)
@@ -72,7 +70,6 @@ def test_a_complex_matrix_off_the_manifold():
     layer.cell.recurrent_unitary.assign(np.stack([matrix.real, matrix.imag]))
     for each in (model, layer):
         np.testing.assert_array_equal(matrices.recurrent_matrices(each)["full"], matrix)
-    expected = np.linalg.norm(matrix.conj().T @ matrix - np.eye(2))
     near, far = manifold_distances(model).values()
-    assert far == pytest.approx(expected)
+    assert far == pytest.approx(np.linalg.norm(matrix.conj().T @ matrix - np.eye(2)))
     assert near < 1e-5

@@ -88,8 +88,7 @@ def test_layers_within_a_model():
 
 def test_stacked_cells():
     """The first cell's state acts on the second one's at the same step."""
-    cells = [layers.SimpleRNNCell(2), layers.SimpleRNNCell(2)]
-    stacked = model_of(layers.RNN(cells))
+    stacked = model_of(layers.RNN([layers.SimpleRNNCell(2), layers.SimpleRNNCell(2)]))
     one, two = layers.SimpleRNN(2, **ALL), layers.SimpleRNN(2)
     apart = model_of(one, two)
     for state, layer in enumerate([one, two]):

@@ -51,11 +51,9 @@ def active(signal, rate, version):
         levels.append(10 * math.log10(energy / count))
         thresholds.append(10 * math.log10(2.0 ** (highest - bin) / scale))
     excess = [a - c - 15.9 for a, c in zip(levels, thresholds, strict=True)]
-    for j in range(19):
-        if excess[j] < 0 <= excess[j + 1]:
-            part = excess[j] / (excess[j] - excess[j + 1])
-            level = levels[j] + part * (levels[j + 1] - levels[j])
-            break
+    j = next(j for j in range(19) if excess[j] < 0 <= excess[j + 1])
+    part = excess[j] / (excess[j] - excess[j + 1])
+    level = levels[j] + part * (levels[j + 1] - levels[j])
     threshold = 10 ** ((level - 15.9) / 20)
     return level, [value > threshold for value in held[: len(signal)]]
 

@@ -37,9 +37,7 @@ def value_of(variable):
 def take_steps(optimizer, variable, gradient_of, steps):
     for _ in range(steps):
         gradient = parts(gradient_of(value_of(variable)))
-        dtype = keras.backend.standardize_dtype(variable.dtype)
-        gradient = ops.convert_to_tensor(gradient, dtype=dtype)
-        optimizer.apply([gradient], [variable])
+        optimizer.apply([ops.cast(gradient, variable.dtype)], [variable])
 
 
 def step_by_definition(w, g, rate):

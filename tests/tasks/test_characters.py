@@ -24,8 +24,8 @@ def write(folder, form):
             (folder / f"ptb.{part}.txt").write_text(words)
         else:
             text = "".join(f"{symbol} " for symbol in text_of(part).replace(" ", "_"))
-            path = folder / f"ptb.char.{part}.txt.gz"
-            path.write_bytes(gzip.compress(text.encode()))
+            packed = gzip.compress(text.encode())
+            (folder / f"ptb.char.{part}.txt.gz").write_bytes(packed)
 
 
 @pytest.mark.parametrize(

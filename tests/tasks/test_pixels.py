@@ -34,11 +34,10 @@ def cifar_file(tmp_path_factory):
 
 
 def test_files(mnist_folder, cifar_file, tmp_path):
-    expected = write_mnist(tmp_path, 5, 3, zipped=False)
     path, drawn = cifar_file
     for name, place, arrays in (
         ("mnist", *mnist_folder),
-        ("mnist", tmp_path, expected),
+        ("mnist", tmp_path, write_mnist(tmp_path, 5, 3, zipped=False)),
         ("cifar10", path, drawn),
         ("cifar10", path.parent, drawn),
     ):
@@ -166,8 +165,7 @@ def test_noise_depends_on_the_seed_the_pass_and_the_image(cifar_file):
     # The order of the images is the same, whatever is done about the noise.
     assert_all_equal(*([arrays(each.passes(0))[1]] for each in (task, fixed)))
     # An image's noise stays when it goes over to the others.
-    moved = by_image(padded(path, valid_size=8).valid)
-    assert same(moved, kept) == [True] * 3
+    assert same(by_image(padded(path, valid_size=8).valid), kept) == [True] * 3
 
 
 def test_controls_tell_image_and_noise_apart(cifar_file):

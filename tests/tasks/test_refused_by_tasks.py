@@ -34,11 +34,8 @@ def test_arguments(call, message):
 
 
 OTHER_FORMAT = b'{"format": 1, "version": 2}'
-MANIFEST = {
-    "format": "keras-ortho-timit",
-    "version": 2,
-    "splits": {"train": {"shards": [{"file": "lost", "bytes": 1}]}},
-}
+SPLITS = {"train": {"shards": [{"file": "lost", "bytes": 1}]}}
+MANIFEST = {"format": "keras-ortho-timit", "version": 2, "splits": SPLITS}
 mnist, ucr_of = partial(read_images, "mnist"), partial(ucr.load, "A")
 # A file, what it holds beside the others of its folder, and what the error says.
 DAMAGED = [
