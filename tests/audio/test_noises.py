@@ -1,5 +1,3 @@
-"""Noises: spectra, pitches and rates; ratios, levels and rooms; a seed says all."""
-
 import numpy as np
 import pytest
 from scipy.signal import find_peaks, periodogram, welch

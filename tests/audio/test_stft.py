@@ -1,5 +1,3 @@
-"""The transform against its definition, and speech from predicted frames."""
-
 import numpy as np
 import pytest
 

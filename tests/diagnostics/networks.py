@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+from scipy.special import expit as sigmoid
 
 from keras_ortho import ScoRNN
 from tests import reference
@@ -15,10 +16,6 @@ STEP = 1e-5  # Of central differences: they err by about its square, 1e-10.
 def scornn(x, h, weights):
     w = reference.scaled_cayley(weights["recurrent_skew"], weights["recurrent_signs"])
     return reference.modrelu(x @ weights["kernel"] + h @ w, weights["bias"])
-
-
-def sigmoid(z):
-    return 1 / (1 + np.exp(-z))
 
 
 def lstm(x, states, weights):

@@ -1,5 +1,3 @@
-"""Gradients and states through time, against the definitions in NumPy."""
-
 import keras
 import numpy as np
 import pytest

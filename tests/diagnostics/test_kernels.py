@@ -1,5 +1,3 @@
-"""Recurrent matrices of all kinds of layers, and what is measured of them."""
-
 import numpy as np
 import pytest
 from keras import layers

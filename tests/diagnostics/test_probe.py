@@ -123,10 +123,7 @@ def shared():
     return keras.Model(inputs, layer(layer(inputs)))
 
 
-def one():
-    return model_of(ScoRNN(2))
-
-
+one = model_of(ScoRNN(2))
 two = ScoRNN(2, name="one", **ALL), model_of(ScoRNN(2, name="two"))
 other, lstm = layers.RNN(OtherOutput()), layers.LSTM(2)
 REFUSED = {
@@ -134,10 +131,10 @@ REFUSED = {
     "it has none": lambda: input_sensitivity(model_of(layers.Dense(2)), X),
     "'one', 'two'": lambda: input_sensitivity(model_of(*two), X),
     "call the recurrent layer once": lambda: input_sensitivity(shared(), X),
-    "less than 1, the number": lambda: end_to_end_jacobians(one(), X, state=1),
-    "a single loss": lambda: gradient_norms(one(), X, Y, loss=["mse", "mae"]),
-    "have one output": lambda: gradient_norms(one(), X, [Y, Y]),
-    "number of sequences": lambda: gradient_norms(one(), X, Y[:1]),
+    "less than 1, the number": lambda: end_to_end_jacobians(one, X, state=1),
+    "a single loss": lambda: gradient_norms(one, X, Y, loss=["mse", "mae"]),
+    "have one output": lambda: gradient_norms(one, X, [Y, Y]),
+    "number of sequences": lambda: gradient_norms(one, X, Y[:1]),
     "one of its states": lambda: gradient_norms(model_of(other), X, Y),
     "one state of two numbers": lambda: trajectories(model_of(lstm), [[0, 0]], 3),
 }

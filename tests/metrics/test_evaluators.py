@@ -89,13 +89,10 @@ def test_what_a_model_predicts_is_resynthesized(sounds, batch_size):
         added: (lambda x: np.zeros((*x.shape[:2], 1)), noisy),
     }
     for predicts, (model, estimates) in cases.items():
-        callback = metrics.SpeechScores(
-            list(zip(noisy, clean, strict=True)),
-            predicts,
-            {"si_sdr": metrics.si_sdr, "stoi": metrics.stoi},
-            batch_size=batch_size,
-            features=(lambda x: x[:, None]) if callable(predicts) else None,
-        )
+        features = (lambda x: x[:, None]) if callable(predicts) else None
+        options = {"features": features, "batch_size": batch_size}
+        pairs = zip(noisy, clean, strict=True)
+        callback = metrics.SpeechScores(pairs, predicts, ["si_sdr", "stoi"], **options)
         expected = means(estimates, clean)
         for name, score in callback.score(model).items():
             # Spectra and features are in float32, and a power of 1e-5 is the floor.
@@ -123,25 +120,21 @@ def test_a_network_that_puts_out_no_sound_has_no_score(sounds, predicts, value):
         outputs[-1, 5] = value
         return outputs
 
-    pairs = list(zip(*sounds, strict=True))
+    pairs = zip(*sounds, strict=True)
     callback = metrics.SpeechScores(pairs, predicts, ["stoi", "pesq"])
     assert np.isnan(list(callback.score(one_bad).values())).all()
 
 
-class Rise(keras.callbacks.Callback):
-    """Sets the output of a model to another constant in each epoch."""
-
-    def on_epoch_begin(self, epoch, logs=None):
-        self.model.layers[-1].bias.assign([[0.1, 0.3, 0.5, 0.2, 0.4, 0.9][epoch]])
-
-
 def fit(epochs, *callbacks, **options):
+    """Trains a model that puts out another constant in each epoch."""
     keras.utils.set_random_seed(0)
     model = keras.Sequential([keras.Input((None, 1)), keras.layers.Dropout(0.5)])
     model.add(keras.layers.Dense(1, kernel_initializer="zeros"))
     model.compile(keras.optimizers.SGD(0.0), "mse")
     x = np.random.default_rng(0).normal(size=(6, 4, 1))
-    options |= {"epochs": epochs, "callbacks": [Rise(), *callbacks], "verbose": 0}
+    bias, constants = model.layers[-1].bias, [[0.1], [0.3], [0.5], [0.2], [0.4], [0.9]]
+    rise = keras.callbacks.LambdaCallback(lambda n, logs: bias.assign(constants[n]))
+    options |= {"epochs": epochs, "callbacks": [rise, *callbacks], "verbose": 0}
     return model.fit(x, x, validation_split=0.5, **options).history
 
 

@@ -1,5 +1,3 @@
-"""Adding, copying and addition against their definitions, and the batches of arrays."""
-
 import numpy as np
 import pytest
 
