@@ -18,8 +18,8 @@ BATCH, UNROLL, CLASSES = 2, 3, 4
 EAGERLY = keras.backend.backend() == "tensorflow"
 
 
-def make_data(length=31, seed=0):
-    symbols = np.random.default_rng(seed).integers(0, CLASSES, length).astype("int32")
+def make_data(seed=0):
+    symbols = np.random.default_rng(seed).integers(0, CLASSES, 31).astype("int32")
     return batches(*characters.windows(symbols, BATCH, UNROLL), batch_size=BATCH)
 
 
@@ -35,9 +35,12 @@ def make_model(rate=0.05):
     return model
 
 
-def state_of(model):
-    (layer,) = (x for x in model.layers if isinstance(x, CarriedState))
-    return keras.ops.convert_to_numpy(layer.states[0])
+def carrying(model):
+    return next(x for x in model.layers if isinstance(x, CarriedState))
+
+
+def has_state(model):
+    return np.any(keras.ops.convert_to_numpy(carrying(model).states[0]))
 
 
 class Starts(keras.callbacks.Callback):
@@ -48,29 +51,23 @@ class Starts(keras.callbacks.Callback):
         self.zero = []
 
     def on_train_batch_begin(self, batch, logs=None):
-        self.zero.append(not np.any(state_of(self.model)))
+        self.zero.append(not has_state(self.model))
 
 
 def test_an_epoch_begins_from_zero():
-    data, starts = make_data(), Starts()
-    assert len(data) == 5
+    starts = Starts()
     callbacks = [ResetStates(), starts]
-    make_model().fit(data, epochs=2, callbacks=callbacks, verbose=0)
+    make_model().fit(make_data(), epochs=2, callbacks=callbacks, verbose=0)
     assert starts.zero == [True, False, False, False, False] * 2
 
 
 def test_training_goes_on_after_validation():
     """As if there had been none, with the state that it had."""
     models, starts = [make_model(), make_model()], Starts()
+    given = {"steps_per_epoch": 2, "epochs": 4, "verbose": 0}
+    given["callbacks"] = [ResetStates(every=5), starts]
     for model, valid in zip(models, [None, make_data(seed=1)], strict=True):
-        model.fit(
-            make_data().repeat(),
-            steps_per_epoch=2,
-            epochs=4,
-            validation_data=valid,
-            callbacks=[ResetStates(every=5), starts],
-            verbose=0,
-        )
+        model.fit(make_data().repeat(), validation_data=valid, **given)
     assert starts.zero == [number % 5 == 0 for number in range(8)] * 2
     for value, wanted in zip(models[1].weights, models[0].weights, strict=True):
         np.testing.assert_array_equal(value, wanted)
@@ -79,30 +76,21 @@ def test_training_goes_on_after_validation():
 def test_evaluation_begins_from_zero():
     model, data = make_model(), make_data()
     first = model.evaluate(data, verbose=0)
-    carried = state_of(model)
-    assert np.any(carried)
-    again = model.evaluate(data, verbose=0)
-    assert again != first
+    assert model.evaluate(data, verbose=0) != first
     assert model.evaluate(data, callbacks=[ResetStates()], verbose=0) == first
     # That puts the state of before back, also where there was none.
-    assert np.any(state_of(model))
-    (layer,) = (x for x in model.layers if isinstance(x, CarriedState))
-    layer.reset_state()
+    assert has_state(model)
+    carrying(model).reset_state()
     model.evaluate(data, callbacks=[ResetStates()], verbose=0)
-    assert not np.any(state_of(model))
-    assert not keras.ops.convert_to_numpy(layer.has_begun)
+    assert not has_state(model)
+    assert not keras.ops.convert_to_numpy(carrying(model).has_begun)
 
 
 def test_test_figures():
-    model, test = make_model(), make_data(seed=2)
+    model, valid, test = make_model(), make_data(seed=1), make_data(seed=2)
     callbacks = [ResetStates(), TestFigures(test, [ResetStates()])]
-    history = model.fit(
-        make_data(),
-        epochs=3,
-        validation_data=make_data(seed=1),
-        callbacks=callbacks,
-        verbose=0,
-    ).history
+    given = {"validation_data": valid, "callbacks": callbacks, "verbose": 0}
+    history = model.fit(make_data(), epochs=3, **given).history
     assert len(history["val_loss"]) == len(history["test_loss"]) == 3
     expected = model.evaluate(test, callbacks=[ResetStates()], verbose=0)
     assert history["test_loss"][-1] == expected
