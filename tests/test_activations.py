@@ -1,5 +1,3 @@
-import math
-
 import keras
 import numpy as np
 import pytest
@@ -19,10 +17,14 @@ from keras_ortho.activations import (
 from keras_ortho.parametrizations import ScaledCayley
 from tests import reference
 from tests.gradients import gradients
+from tests.saving import reloaded
 
 pytestmark = pytest.mark.backends
 
 EPS = np.finfo("float64").eps
+
+
+of_parts = reference.complex_reals
 
 
 def leaky(slope):
@@ -37,12 +39,8 @@ def after_bias(activation):
 # float32 on one backend or another.
 FORMS = {
     "modrelu": (modrelu, reference.modrelu, 1),
-    "exact": (complex_modrelu, reference.complex_reals(reference.complex_modrelu), 2),
-    "smoothed": (
-        smoothed_modrelu,
-        reference.complex_reals(reference.smoothed_modrelu),
-        2,
-    ),
+    "exact": (complex_modrelu, of_parts(reference.complex_modrelu), 2),
+    "smoothed": (smoothed_modrelu, of_parts(reference.smoothed_modrelu), 2),
     "oplu": (after_bias(oplu), lambda z, b: reference.oplu(z + b), 1),
     "oplu of an odd number": (
         lambda z, b: oplu((z + b)[..., 1:]),
@@ -68,15 +66,12 @@ def test_value_and_gradient(name):
     # The third derivative is at most some |b| / |z|^3 = 3e4, on a unit each.
     step = 1e-6
     atol = 1e5 * step**2 + 280 * EPS / step
-    for index in range(2):
+    of_z, of_b = (lambda z: definition(z, b)), (lambda b: definition(z, b))
+    for gradient, of, point in zip(found, (of_z, of_b), (z, b), strict=True):
         differences = reference.central_differences(
-            lambda p, i=index: np.sum(
-                upstream * definition(*((p, b) if i == 0 else (z, p)))
-            ),
-            (z, b)[index],
-            step,
+            lambda p, of=of: np.sum(upstream * of(p)), point, step
         )
-        np.testing.assert_allclose(found[index], differences, atol=atol)
+        np.testing.assert_allclose(gradient, differences, atol=atol)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
@@ -106,16 +101,14 @@ def test_integers_are_taken_for_floats():
     [
         (modrelu, [0, 0, 0.5], [1, 0, -0.5], [0, 0, 0], [0, 0, 0]),
         (complex_modrelu, [0] * 6, [1, 0, -1], [1, 1, 0, 1, 1, 0], [0, 0, 0]),
-        (lambda z, b: LeakyReLU(0.3)(z), [0, -1, 1], [0] * 3, [0.3, 0.3, 1], None),
+        (after_bias(LeakyReLU(0.3)), [0, -1, 1], [0] * 3, *[[0.3, 0.3, 1]] * 2),
     ],
 )
 def test_gradient_at_the_kinks(function, z, b, to_z, to_b):
     z, b = np.array(z, "float64"), np.array(b, "float64")
-    found = gradients(lambda z: ops.sum(function(z, b)), z)
+    found = gradients(lambda z, b: ops.sum(function(z, b)), z, b)
     np.testing.assert_array_equal(found[0], to_z)
-    if to_b is not None:
-        found = gradients(lambda b: ops.sum(function(z, b)), b)
-        np.testing.assert_array_equal(found[0], to_b)
+    np.testing.assert_array_equal(found[1], to_b)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
@@ -127,38 +120,30 @@ def test_exact_without_a_bias_is_the_identity(dtype):
     np.testing.assert_array_equal(found, z)
 
 
-class ModReLUTest(testing.TestCase):
-    def test_keras_layer_checks(self):
-        self.run_layer_test(
-            ModReLU,
-            {"bias_initializer": "ones", "bias_regularizer": "l2"},
-            input_shape=(2, 3, 4),
-            expected_output_shape=(2, 3, 4),
-            expected_num_trainable_weights=1,
-            expected_num_non_trainable_weights=0,
-            expected_num_losses=1,
-            supports_masking=True,
-        )
+def test_keras_layer_checks():
+    testing.TestCase().run_layer_test(
+        ModReLU,
+        {"bias_initializer": "ones", "bias_regularizer": "l2"},
+        input_shape=(2, 3, 4),
+        expected_output_shape=(2, 3, 4),
+        expected_num_trainable_weights=1,
+        expected_num_non_trainable_weights=0,
+        expected_num_losses=1,
+        supports_masking=True,
+    )
 
 
 def test_by_name_and_in_a_file(tmp_path):
-    assert get("oplu") is oplu
-    model = keras.Sequential(
-        [
-            keras.Input((3, 2)),
-            ScoRNN(4, activation="oplu"),
-            OrthoDense(3, ScaledCayley(1), "oplu"),
-            BNPDense(3, activation="tanh"),
-            keras.layers.Dense(2, activation=LeakyReLU(0.3)),
-        ]
-    )
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    found = [layer.activation for layer in loaded.layers]
+    layers = [
+        ScoRNN(4, activation="oplu"),
+        OrthoDense(3, ScaledCayley(1), "oplu"),
+        BNPDense(3, activation="tanh"),
+        keras.layers.Dense(2, activation=LeakyReLU(0.3)),
+    ]
+    model = reloaded(keras.Sequential([keras.Input((3, 2)), *layers]), tmp_path)
+    found = [layer.activation for layer in model.layers]
     # What a layer computes with is not what it stores.
     assert found == [oplu, oplu, keras.activations.tanh, LeakyReLU(0.3)]
-    assert LeakyReLU(0.3) != LeakyReLU(0.1)
-    assert hash(LeakyReLU(0.1)) == hash(LeakyReLU())
 
 
 Z = ops.convert_to_tensor(np.array([3 + 4j, 1 + 1j]), "complex64")
@@ -175,14 +160,11 @@ BIAS = r"shape \(n,\) for .* Received: bias"
         (lambda: complex_modrelu(Z, np.zeros(1)), COMPLEX_NUMBERS),
         (lambda: LeakyReLU()(Z), COMPLEX_NUMBERS),
         (lambda: oplu(Z), COMPLEX_NUMBERS),
-        *(
-            (lambda shape=shape: modrelu(np.ones((2, 4)), np.ones(shape)), BIAS)
-            for shape in ((), (1,), (1, 4), (8,))
-        ),
+        (lambda: modrelu(np.ones((2, 4)), np.ones(())), BIAS),
+        (lambda: modrelu(np.ones((2, 4)), np.ones((1, 4))), BIAS),
         (lambda: smoothed_modrelu(np.ones((2, 8)), np.ones(8)), BIAS),
         (lambda: complex_modrelu(np.ones((2, 3)), np.ones(1)), BIAS),
         (lambda: LeakyReLU(-0.1), "Received: negative_slope=-0.1"),
-        (lambda: LeakyReLU(math.nan), "Received: negative_slope=nan"),
         (lambda: ModReLU(bias_initializer=np.ones(3)).build((2, 4)), "bias_init"),
         (lambda: ModReLU().build((2, None)), r"Received: input_shape=\(2, None\)"),
         (lambda: get("no_such"), "no_such"),

