@@ -58,9 +58,6 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.slow)
 
 
-ARITHMETIC = ("add", "sub", "mul", "truediv", "pow", "matmul")
-
-
 @pytest.fixture(autouse=True, scope="session")
 def _tensors_beside_arrays():
     """Has PyTorch's tensors and NumPy's arrays mix as those of the other backends."""
@@ -89,7 +86,7 @@ def _tensors_beside_arrays():
         # Keras takes float64 for float32 there, but it must be there to test with.
         patch.setitem(dtypes.BIT64_TO_BIT32_DTYPE, "float64", "float64")
         patch.setattr(torch.Tensor, "__array__", array)
-        for name in ARITHMETIC:
+        for name in ("add", "sub", "mul", "truediv", "pow", "matmul"):
             for full in (f"__{name}__", f"__r{name}__"):
                 method = getattr(torch.Tensor, full)
                 patch.setattr(torch.Tensor, full, taking_arrays(method))
@@ -118,13 +115,12 @@ def cut_in_two():
 
     from keras_ortho.recurrence import sequence
 
+    def in_two(batch, *_):
+        return 2 if batch is None else min(batch, 2)
+
     with pytest.MonkeyPatch.context() as patch:
         if keras.backend.backend() == "tensorflow":
-            patch.setattr(
-                sequence,
-                "batch_pieces",
-                lambda batch, *_: 2 if batch is None else min(batch, 2),
-            )
+            patch.setattr(sequence, "batch_pieces", in_two)
         yield
 
 
@@ -166,10 +162,6 @@ def _seed():
     keras.utils.set_random_seed(0)
 
 
-def _resident():
-    return psutil.Process().memory_info().rss
-
-
 _resident_before = 0
 
 
@@ -188,9 +180,10 @@ def _graphs_end_with_their_module():
         gradients = gradient_registry._registry
         for name in [n for n in gradients if n.startswith("CustomGradient-")]:
             del gradients[name]
-    if _resident() > _resident_before + 2**30:
+    resident = psutil.Process().memory_info
+    if resident().rss > _resident_before + 2**30:
         gc.collect()
-        _resident_before = _resident()
+        _resident_before = resident().rss
 
 
 @pytest.fixture(scope="session")

@@ -1,16 +1,11 @@
 """Gradients on the backend that the tests run on."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
 import keras
 import numpy as np
 from keras import ops
 
 
-def _value_and_gradients(
-    function: Callable[..., Any], points: Sequence[Any]
-) -> tuple[Any, Sequence[Any]]:
+def _value_and_gradients(function, points):
     if keras.backend.backend() == "jax":
         import jax
 
@@ -33,30 +28,28 @@ def _value_and_gradients(
     return value, tape.gradient(value, points)
 
 
-def value_and_gradient(function: Callable[[Any], Any], point: Any) -> tuple[Any, Any]:
+def value_and_gradient(function, point):
     """A scalar function of a tensor, and its gradient, as tensors."""
     value, (gradient,) = _value_and_gradients(function, [point])
     return value, gradient
 
 
-def gradients(function: Callable[..., Any], *inputs: np.ndarray) -> list[np.ndarray]:
+def gradients(function, *inputs):
     """The gradient of a scalar function of tensors with respect to each of them."""
     _, found = _value_and_gradients(function, inputs)
     return [np.asarray(ops.convert_to_numpy(gradient)) for gradient in found]
 
 
-def second_derivative(
-    function: Callable[[Any], Any], point: np.ndarray, direction: Any = 1.0
-) -> np.ndarray:
+def second_derivative(function, point, direction=1.0):
     """The Hessian of a scalar function of one tensor, times a direction."""
 
-    def along(a: Any) -> Any:
+    def along(a):
         return ops.sum(value_and_gradient(function, a)[1] * direction)
 
     return gradients(along, point)[0]
 
 
-def traced(function: Callable[..., Any], **kwargs: Any) -> Callable[..., Any]:
+def traced(function, **kwargs):
     """The function in the graph or program that a model holds; PyTorch has none."""
     if keras.backend.backend() == "jax":
         import jax
@@ -69,16 +62,14 @@ def traced(function: Callable[..., Any], **kwargs: Any) -> Callable[..., Any]:
     return tf.function(function, **kwargs)
 
 
-def weight_gradients(
-    layer: keras.Layer, loss: Callable[[Any], Any], *args: Any, **kwargs: Any
-) -> tuple[float, dict[str, np.ndarray]]:
+def weight_gradients(layer, loss, *args, **kwargs):
     """The loss of a layer's output, and its gradient for each trainable weight."""
     names = [weight.name for weight in layer.trainable_variables]
     values = [v.value for v in layer.trainable_variables]
     if keras.backend.backend() == "jax":
         others = [v.value for v in layer.non_trainable_variables]
 
-        def function(*values: Any) -> Any:
+        def function(*values):
             return loss(layer.stateless_call([*values], others, *args, **kwargs)[0])
 
         value, found = _value_and_gradients(function, values)

@@ -4,23 +4,21 @@ import importlib.util
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def load_file(path: str) -> ModuleType:
+def load_file(path):
     """Loads a file of Python, such as `"scripts/plant_faults.py"`, as a module."""
     name = f"file_{Path(path).stem}"
-    spec: Any = importlib.util.spec_from_file_location(name, ROOT / path)
+    spec = importlib.util.spec_from_file_location(name, ROOT / path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # A dataclass looks itself up there.
     spec.loader.exec_module(module)
     return module
 
 
-def run_python(*arguments: object, **options: Any) -> str:
+def run_python(*arguments, **options):
     """Runs Python in a process of its own, which must end well; returns its output.
 
     Args:

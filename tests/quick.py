@@ -10,9 +10,6 @@ import random
 import subprocess
 import sys
 from importlib.metadata import version
-from typing import Any
-
-import pytest
 
 # What it takes XLA to make a program fast is lost.
 QUICK_TO_COMPILE = (
@@ -26,7 +23,7 @@ TRIAL = {
 }
 
 
-def set_flags(cache: pytest.Cache | None) -> None:
+def set_flags(cache):
     """Sets what a backend reads when it is loaded, in the environment."""
     # NumPy's threads wait for each other busily, on cores that two processes share.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -46,7 +43,7 @@ def set_flags(cache: pytest.Cache | None) -> None:
     os.environ["XLA_FLAGS"] = flags
 
 
-def save_time(quick: bool) -> None:
+def save_time(quick):
     """Has the backend keep what it would make anew, and make less of it if quick."""
     import keras
 
@@ -61,7 +58,7 @@ def save_time(quick: bool) -> None:
     if keras.backend.backend() == "tensorflow":
         from tensorflow.python.eager.context import Context
 
-        def seed(context: Any, number: int) -> None:
+        def seed(context, number):
             context._seed, context._rng = number, random.Random(number)
 
         # To seed drops every kernel, as some keep a state of random numbers: the
@@ -71,7 +68,7 @@ def save_time(quick: bool) -> None:
             _save_time_on_tensorflow()
 
 
-def _save_time_on_tensorflow() -> None:
+def _save_time_on_tensorflow():
     import keras
     import tensorflow as tf
     from tensorflow.python.util import tf_stack
@@ -84,7 +81,7 @@ def _save_time_on_tensorflow() -> None:
     # A step that makes the optimizer's variables is traced with them, then without.
     make_train_function = keras.Model.make_train_function
 
-    def make(model: keras.Model, force: bool = False) -> Any:
+    def make(model, force=False):
         if model.built and not (model.run_eagerly or model.optimizer.built):
             model.optimizer.build(model.trainable_variables)
         return make_train_function(model, force)

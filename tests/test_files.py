@@ -15,7 +15,6 @@ from keras_ortho.files import (
     read_bytes,
     read_json,
     replacing,
-    write_json,
 )
 from tests.modules import ROOT
 
@@ -53,13 +52,6 @@ def test_keeps_permissions_and_links(tmp_path):
     assert path.read_text() == "new"
     assert path.stat().st_mode & 0o777 == 0o600
     assert list(path.parent.iterdir()) == [path]
-
-
-def test_json_is_read_as_it_was_written(tmp_path):
-    curves = {"loss": [0.5, -1e-09], "best": float("inf")}
-    values = {"curves": curves, "odd": ["é", None]}
-    write_json(tmp_path / "values.json", values)
-    assert read_json(tmp_path / "values.json", ["curves", "odd"]) == values
 
 
 def test_an_error_names_the_file(tmp_path):

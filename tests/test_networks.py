@@ -42,19 +42,16 @@ def test_mlp(kind, layers):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("center", "least", "most"), [(None, 1e-3, 1e3), (1, 0, 1e-9)])
-def test_a_hundred_layers_of_the_svdmlp_pass_on_the_input(center, least, most):
-    """But not without the center that makes up for leaky ReLU."""
-    model = mlp("svdmlp", 100, 12, input_shape=(12,), spectral_center=center)
+def test_a_hundred_layers_of_the_svdmlp_pass_on_the_input():
+    model = mlp("svdmlp", 100, 12, input_shape=(12,))
     x = np.random.default_rng(0).normal(size=(20, 12))
-    assert least < np.abs(keras.ops.convert_to_numpy(model(x))).max() < most
+    assert 1e-3 < np.abs(keras.ops.convert_to_numpy(model(x))).max() < 1e3
 
 
 def test_norm_preserving_center():
-    z = np.random.default_rng(0).normal(size=1_000_000)
-    for slope in (0.0, 0.1, 1.0):
-        out = norm_preserving_center(slope) * np.where(z > 0, z, slope * z)
-        assert np.mean(out**2) == pytest.approx(np.mean(z**2), rel=0.01)
+    for slope in (0.0, 0.1, 1.0):  # Of 1 and -1.
+        out = norm_preserving_center(slope) * np.array([1, -slope])
+        assert np.mean(out**2) == pytest.approx(1)
 
 
 MLP = 785 * 32 + 40 * 33 * 32 + 33 * 10

@@ -1,5 +1,6 @@
 """A new architecture is two files, a line and a page: all else takes it from these."""
 
+import functools
 import os
 import re
 import shutil
@@ -16,38 +17,29 @@ SKIPPED = shutil.ignore_patterns("__pycache__", "*.png", Path(__file__).name)
 LINE = "from keras_ortho.cells.reflection import *\n"
 FILES = {
     "keras_ortho/parametrizations/reflection.py": '''
-"""The reflections at hyperplanes, `W = I - 2 v v^T / v^T v`."""
-
 import keras
 from keras import ops
 
-from keras_ortho.backend.types import Tensor
 from keras_ortho.parametrizations.base import FreeVariable, Parametrization
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class Reflection(Parametrization):
-    """The reflections; without a normal `v` the identity."""
+    """`W = I - 2 v v^T / v^T v`; without a normal `v` the identity."""
 
-    def variables(self, size, initializer=None) -> list[FreeVariable]:
-        """Lists the normal of the hyperplane."""
+    def variables(self, size, initializer=None):
         return [FreeVariable("recurrent_normal", (size,), initializer or "ones")]
 
-    def matrix(self, normal: Tensor) -> Tensor:
-        """Makes the matrix."""
+    def matrix(self, normal):
         square = ops.sum(normal * normal)
         planes = 2 * ops.outer(normal, normal) / ops.where(square > 0, square, 1)
         return ops.eye(normal.shape[0], dtype=normal.dtype) - planes
 ''',
-    "keras_ortho/cells/reflection.py": '''
-"""ReflectionRNN: reflections at hyperplanes."""
-
-from typing import Unpack
-
+    "keras_ortho/cells/reflection.py": """
 import keras
 
-from keras_ortho.cells.cell import CellArguments, RecurrentCell
-from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
+from keras_ortho.cells.cell import RecurrentCell
+from keras_ortho.cells.layer import RecurrentLayer
 from keras_ortho.parametrizations.reflection import Reflection
 
 __all__ = ["ReflectionRNN", "ReflectionRNNCell"]
@@ -55,21 +47,14 @@ __all__ = ["ReflectionRNN", "ReflectionRNNCell"]
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class ReflectionRNNCell(RecurrentCell):
-    """Cell of the ReflectionRNN."""
-
-    def __init__(self, units: int, **kwargs: Unpack[CellArguments]) -> None:
+    def __init__(self, units, **kwargs):
         super().__init__(units, Reflection(), **kwargs)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class ReflectionRNN(RecurrentLayer):
-    """The ReflectionRNN, `ReflectionRNNCell` over a sequence."""
-
     cell_class = ReflectionRNNCell
-
-    def __init__(self, units: int, **kwargs: Unpack[LayerArguments]) -> None:
-        super().__init__(units, **kwargs)
-''',
+""",
     "docs/reflection.md": """
 # ReflectionRNN
 
@@ -109,8 +94,8 @@ print(type(keras.saving.load_model("model.keras").layers[1].cell).__module__)
 
 
 @pytest.fixture(scope="module")
-def checkout(tmp_path_factory):
-    """A copy of the checkout with the new architecture."""
+def run(tmp_path_factory):
+    """Runs Python in a copy of the checkout with the new architecture."""
     folder = tmp_path_factory.mktemp("checkout")
     for name in FOLDERS:
         shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=SKIPPED)
@@ -121,24 +106,19 @@ def checkout(tmp_path_factory):
     table = folder / "keras_ortho/cells/__init__.py"
     before = "from keras_ortho.cells.ortho import *\n"
     table.write_text(table.read_text().replace(before, LINE + before))
-    return folder
-
-
-def run(folder, *arguments):
-    """The output of a Python process where the new architecture is."""
     environment = os.environ | {"PYTHONPATH": str(folder)}
-    return run_python(*arguments, cwd=folder, env=environment)
+    return functools.partial(run_python, cwd=folder, env=environment)
 
 
 @pytest.mark.backends
-def test_is_a_layer_of_the_package(checkout):
-    run(checkout, "-c", USE)
-    assert "keras_ortho.cells.reflection" in run(checkout, "-c", LOADED)
+def test_is_a_layer_of_the_package(run):
+    run("-c", USE)
+    assert "keras_ortho.cells.reflection" in run("-c", LOADED)
 
 
-def test_trains_in_an_example(checkout, tmp_path):
+def test_trains_in_an_example(run, tmp_path):
     arguments = ["--smoke", "--model", "reflection", "--out", tmp_path / "out"]
-    assert "ReflectionRNN" in run(checkout, "examples/adding.py", *arguments)
+    assert "ReflectionRNN" in run("examples/adding.py", *arguments)
 
 
 @pytest.mark.parametrize(
@@ -160,9 +140,8 @@ def test_trains_in_an_example(checkout, tmp_path):
         ),
     ],
 )
-def test_the_shared_tests_take_it(checkout, chosen, files, names):
+def test_the_shared_tests_take_it(run, chosen, files, names):
     output = run(
-        checkout,
         *("-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "-m", chosen),
         *("-k", "Reflection or reflection", *(f"tests/{file}" for file in files)),
     )

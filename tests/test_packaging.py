@@ -22,7 +22,7 @@ from tests.modules import ROOT, run_python
 
 FOLDERS = ("keras_ortho", "data_prep", "experiments", "examples", "benchmarks")
 SETUP = configparser.ConfigParser()
-SETUP.read_string((ROOT / "setup.cfg").read_text("utf-8"))
+SETUP.read(ROOT / "setup.cfg", "utf-8")
 EXTRAS = SETUP["options.extras_require"]
 CALL = re.compile(r'\brequire\(\s*"([\w.]+)"(?:,\s*extra="(\w+)")?')
 # Calls of `extras.require`: a module, and the extra that an error would name.
