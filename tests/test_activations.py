@@ -41,8 +41,7 @@ FORMS = {
     "modrelu": (modrelu, reference.modrelu, 1),
     "exact": (complex_modrelu, of_parts(reference.complex_modrelu), 2),
     "smoothed": (smoothed_modrelu, of_parts(reference.smoothed_modrelu), 2),
-    "oplu": (after_bias(oplu), lambda z, b: reference.oplu(z + b), 1),
-    "oplu of an odd number": (
+    "oplu": (  # Of an odd number.
         lambda z, b: oplu((z + b)[..., 1:]),
         lambda z, b: reference.oplu((z + b)[..., 1:]),
         1,
@@ -157,7 +156,6 @@ BIAS = r"shape \(n,\) for .* Received: bias"
         # A cast would drop their imaginary parts.
         (lambda: modrelu(Z, np.zeros(2)), COMPLEX_NUMBERS),
         (lambda: modrelu(np.ones(2), Z), COMPLEX_NUMBERS),
-        (lambda: complex_modrelu(Z, np.zeros(1)), COMPLEX_NUMBERS),
         (lambda: LeakyReLU()(Z), COMPLEX_NUMBERS),
         (lambda: oplu(Z), COMPLEX_NUMBERS),
         (lambda: modrelu(np.ones((2, 4)), np.ones(())), BIAS),

@@ -13,16 +13,16 @@ import experiments
 import keras_ortho
 from keras_ortho import audio
 
+# What takes longest.
+SLOW = ("audio.stft", "cells.enrnn", "diagnostics.log", "diagnostics.plots", "adding")
 MODULES = [
-    name
+    pytest.param(name, marks=[pytest.mark.slow] * name.endswith(SLOW))
     for each in (keras_ortho, keras_ortho.data_prep, experiments)
     for name in (
         each.__name__,
         *(m.name for m in pkgutil.walk_packages(each.__path__, f"{each.__name__}.")),
     )
 ]
-# What takes longest.
-SLOW = ("audio.stft", "cells.enrnn", "diagnostics.log", "diagnostics.plots", "adding")
 # What the tensors and shapes of a backend print about themselves.
 WRAPPINGS = re.compile(
     r"<tf\.Tensor:.*?numpy=|\b(?:TensorShape|torch\.Size|[Aa]rray|tensor)\b"
@@ -55,13 +55,7 @@ class ShownOutput(doctest.OutputChecker):
         return words, [float(t["number"]) for t in tokens if t["number"]]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.slow] * name.endswith(SLOW))
-        for name in MODULES
-    ],
-)
+@pytest.mark.parametrize("name", MODULES)
 def test_examples_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # Some write a file.
     if name == "keras_ortho.backend.torch":

@@ -8,14 +8,7 @@ import time
 import filelock
 import pytest
 
-from keras_ortho.files import (
-    file_sha256,
-    locked,
-    naming,
-    read_bytes,
-    read_json,
-    replacing,
-)
+from keras_ortho.files import locked, naming, read_bytes, read_json, replacing
 from tests.modules import ROOT
 
 
@@ -72,13 +65,6 @@ def test_an_error_names_the_file(tmp_path):
         raise IndexError
     with pytest.raises(FileNotFoundError), naming(tmp_path / "none"):
         read_bytes(tmp_path / "none", 5)
-
-
-def test_sha256(tmp_path):
-    (tmp_path / "file").write_bytes(b"abc")
-    # FIPS 180-2, appendix B.1
-    digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    assert file_sha256(tmp_path / "file") == digest
 
 
 # Takes the lock, says so, and waits to be killed or for its input to end.
