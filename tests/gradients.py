@@ -84,6 +84,4 @@ def weight_gradients(layer, loss, *args, **kwargs):
         with tf.GradientTape() as tape:
             value = loss(layer(*args, **kwargs))
         found = tape.gradient(value, values)
-    return float(value), {
-        name: np.asarray(g) for name, g in zip(names, found, strict=True)
-    }
+    return float(value), dict(zip(names, map(np.asarray, found), strict=True))

@@ -24,15 +24,11 @@ CALLS = {
 
 
 def test_jedi_completes_the_arguments_of_each_class():
-    calls = [f"keras_ortho.{name}(" for name in CLASSES]
-    script = jedi.Script(
-        "\n".join(["import keras_ortho", *(f"{call})" for call in calls)]),
-        project=jedi.Project(ROOT),
-        environment=jedi.api.environment.InterpreterEnvironment(),
-    )
-    for line, (name, call) in enumerate(zip(CLASSES, calls, strict=True), 2):
-        completions = script.complete(line, len(call))
-        offered = {completion.name_with_symbols for completion in completions}
+    interpreter = jedi.api.environment.InterpreterEnvironment()
+    for name in CLASSES:
+        call = f"import keras_ortho; keras_ortho.{name}("
+        script = jedi.Script(call, project=jedi.Project(ROOT), environment=interpreter)
+        offered = {completion.name_with_symbols for completion in script.complete()}
         parameters = inspect.signature(getattr(keras_ortho, name)).parameters.values()
         own = [p.name for p in parameters if "VAR" not in p.kind.name]
         assert {f"{argument}=" for argument in own} <= offered, call

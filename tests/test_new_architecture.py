@@ -54,6 +54,9 @@ class ReflectionRNNCell(RecurrentCell):
 @keras.saving.register_keras_serializable(package="keras_ortho")
 class ReflectionRNN(RecurrentLayer):
     cell_class = ReflectionRNNCell
+
+    def __init__(self, units, **kwargs):
+        super().__init__(units, **kwargs)
 """,
     "docs/reflection.md": """
 # ReflectionRNN

@@ -254,7 +254,6 @@ def test_bad_arguments_leave_no_trace(tmp_path):
         ({"epochs": 0}, "Received: epochs=0"),
         ({"save_seconds": None}, "Received: save_seconds=None"),
         ({"mode": "most"}, "`mode`.*mode='most'"),
-        ({"model": None}, "`model`.*None"),
         ({"model": uncompiled}, "`model` must be .* compiled. Received: <Sequential"),
         ({"model": stateful}, "CarriedState.*stateful=True"),
         ({"model": in_executions}, "steps_per_execution=2"),

@@ -43,31 +43,32 @@ def has_state(model):
     return np.any(keras.ops.convert_to_numpy(carrying(model).states[0]))
 
 
-def note_starts(model, starts):
-    """A callback that notes which batches of training begin from zero."""
+class Starts(keras.callbacks.Callback):
+    """Notes which batches of training begin from zero."""
 
-    def note(batch, logs):
-        starts.append(not has_state(model))
+    def __init__(self):
+        super().__init__()
+        self.zero = []
 
-    return keras.callbacks.LambdaCallback(on_train_batch_begin=note)
+    def on_train_batch_begin(self, batch, logs=None):
+        self.zero.append(not has_state(self.model))
 
 
 def test_an_epoch_begins_from_zero():
-    model, starts = make_model(), []
-    callbacks = [ResetStates(), note_starts(model, starts)]
-    model.fit(make_data(), epochs=2, callbacks=callbacks, verbose=0)
-    assert starts == [True, False, False, False, False] * 2
+    starts = Starts()
+    callbacks = [ResetStates(), starts]
+    make_model().fit(make_data(), epochs=2, callbacks=callbacks, verbose=0)
+    assert starts.zero == [True, False, False, False, False] * 2
 
 
 def test_training_goes_on_after_validation():
     """As if there had been none, with the state that it had."""
-    models, starts = [make_model(), make_model()], []
+    models, starts = [make_model(), make_model()], Starts()
     given = {"steps_per_epoch": 2, "epochs": 4, "verbose": 0}
+    given["callbacks"] = [ResetStates(every=5), starts]
     for model, valid in zip(models, [None, make_data(seed=1)], strict=True):
-        callbacks = [ResetStates(every=5), note_starts(model, starts)]
-        given |= {"validation_data": valid, "callbacks": callbacks}
-        model.fit(make_data().repeat(), **given)
-    assert starts == [number % 5 == 0 for number in range(8)] * 2
+        model.fit(make_data().repeat(), validation_data=valid, **given)
+    assert starts.zero == [number % 5 == 0 for number in range(8)] * 2
     for value, wanted in zip(models[1].weights, models[0].weights, strict=True):
         np.testing.assert_array_equal(value, wanted)
 
