@@ -20,6 +20,7 @@ FOR_ALL = {
     },
     # `test_layer_stock_and_loop` compares values and gradients of all.
     "test_layer_equals_its_cell": {"unroll": [False], "architecture": KINDS},
+    "test_dropout": {"unroll": [False], "architecture": KINDS},
     "test_a_program_is_told_the_shapes_that_lstm_tells": {
         "options": [{}],
         "architecture": KINDS,
