@@ -20,7 +20,6 @@ FOR_ALL = {
     },
     # `test_layer_stock_and_loop` compares values and gradients of all.
     "test_layer_equals_its_cell": {"unroll": [False], "architecture": KINDS},
-    "test_dropout": {"unroll": [False], "architecture": KINDS},
     "test_a_program_is_told_the_shapes_that_lstm_tells": {
         "options": [{}],
         "architecture": KINDS,
@@ -32,6 +31,7 @@ FOR_ALL = {
 if not ON_JAX:
     FOR_ALL |= {
         "test_config_holds_every_argument": {},
+        "test_dropout": {"unroll": [False], "architecture": KINDS},
         "test_keras_layer_checks": {"architecture": KINDS[:2]},
         "test_mixed_precision": {"policy": ["mixed_bfloat16"], "architecture": KINDS},
         "test_says_what_it_needs": {},
