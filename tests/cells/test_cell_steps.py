@@ -214,3 +214,32 @@ def test_an_open_reset_gate_learns_in_low_precision(stock):
     # Five steps round to eight bits: a hundred roundings would be 0.4 of it.
     error = np.linalg.norm(rounded - exact)
     assert error < 0.4 * np.linalg.norm(exact)
+
+
+NO_BIAS = {"bias_initializer": "zeros", "trainable_initial_state": False}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("layer", "growth"),
+    [
+        # modReLU with a zero bias is the identity: the Jacobian is W^500 exactly.
+        (ko.ScoRNN(16, dtype="float64"), 0),
+        (ko.ScuRNN(8, **NO_BIAS, dtype="float64"), 0),
+        # Each step multiplies an eigenvector by |1 + 0.01 i omega|, 1 at least.
+        (ko.AntisymmetricRNN(16, 0.01, 0.0, activation="linear", dtype="float64"), 0.2),
+    ],
+)
+def test_gradient_reaches_the_far_past(layer, growth):
+    """What the architectures are for: it keeps its norm."""
+    steps = 500
+    x = np.zeros((1, steps, 3))
+    layer.build(x.shape)
+    upstream = np.random.default_rng(1).normal(size=(1, 16))
+    (found,) = gradients(
+        lambda h: ops.sum(layer(ops.convert_to_tensor(x), initial_state=h) * upstream),
+        np.ones((1, 16)),
+    )
+    ratio = np.linalg.norm(found) / np.linalg.norm(upstream)
+    rounding = steps * 16 * EPS64
+    assert 1 - rounding <= ratio <= 1 + growth + rounding

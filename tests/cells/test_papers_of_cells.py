@@ -196,11 +196,17 @@ def test_a_seed_fixes_all_that_is_drawn(cls, make, names):
         assert not np.array_equal(first[name], other[name])
 
 
-# Published with networks for copying, MNIST, CIFAR-10 and TIMIT.
+# Published with networks for copying, adding, MNIST, CIFAR-10 and TIMIT.
 COUNTS = [
     (ko.ScoRNN(190), 10, 9, 21_764),
+    (ko.ScoRNN(170), 2, 1, 15_046),
+    (ko.ScoRNN(170), 1, 10, 16_415),
+    (ko.ScoRNN(425), 129, 129, 200_304),
     (ko.ScuRNN(130), 10, 9, 22_369),
+    (ko.ScuRNN(250), 1, 10, 69_010),
     (ko.RestrictedURNN(470), 10, 9, 22_569),
+    (ko.RestrictedURNN(378), 129, 129, 198_957),
+    (ko.ENRNN(172, 20), 10, 9, 22_395),
     (ko.ENRNN(374, 94, coupling=False), 129, 129, 199_928),
     (ko.AntisymmetricRNN(128), 1, 10, 9_674),
     (ko.AntisymmetricRNN(256, gated=True), 3, 10, 37_258),
@@ -218,6 +224,17 @@ COUNTS = [
     (ko.FullURNN(116), 1, 10, 2 * 116**2 + 25 * 116 + 10),
     (ko.GORU.from_paper(128), 10, 9, 3 * 128 * 11 + 2 * 128**2 + 7 * 64 + 129 * 9),
 ]
+# Table 3 of the svdRNN paper: 50words, Adiac, CBF, ItalyPowerDemand, with 16 reflectors
+# a side. The outputs are as many as the largest label, plus one.
+for features, outputs, svdrnn, ornn in [
+    (10, 50, 2850, 2426),
+    (11, 38, 2486, 2062),
+    (8, 4, 1268, 844),
+    (4, 3, 1107, 683),
+]:
+    layer = ko.SVDRNN(32, 16, trainable_initial_state=True)
+    COUNTS.append((layer, features, outputs, svdrnn))
+    COUNTS.append((ko.ORNN(32, 16), features, outputs, ornn))
 
 
 @pytest.mark.slow_on_jax

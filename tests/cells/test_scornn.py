@@ -4,6 +4,8 @@ import pytest
 from keras import ops
 
 from keras_ortho import ScoRNN, ScoRNNCell
+from keras_ortho.optimizers import paper_optimizer
+from keras_ortho.parametrizations import orthogonality_error
 from tests import reference
 from tests.cells.building import built, refused, weights_of
 from tests.gradients import weight_gradients
@@ -93,3 +95,22 @@ def test_author_weights_that_do_not_fit(change, message):
     a[0, 4], a[4, 0] = 1, -1
     with pytest.raises(ValueError, match="zero outside of its 5 blocks"):
         built(ScoRNNCell, 5, heads=5).set_author_weights(a, np.ones(5))
+
+
+@pytest.mark.slow
+def test_stays_orthogonal_over_a_thousand_steps():
+    """At n = 512 in float32, with the norm of A that the bound speaks of."""
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential([keras.Input((20, 8)), ScoRNN(512), keras.layers.Dense(8)])
+    model.compile(paper_optimizer(), "mse")
+    random = np.random.default_rng(0)
+    x = random.normal(size=(32_000, 20, 8)).astype("float32")
+    before = weights_of(model.layers[0])["recurrent_skew"]
+    model.fit(x, x.sum(axis=1), batch_size=32, verbose=0)
+    assert int(model.optimizer.iterations) == 1000
+    skew = weights_of(model.layers[0])["recurrent_skew"]
+    assert np.abs(skew - before).max() > 0.01
+    norm = np.linalg.norm(reference.skew(skew, 512), 2)
+    error = orthogonality_error(model.layers[0].recurrent_matrix())
+    print(f"||W^T W - I||_F = {error:.2e} at ||A||_2 = {norm:.2f}")
+    assert error <= 512 * EPS32 * np.hypot(1, norm)

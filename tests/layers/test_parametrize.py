@@ -6,11 +6,13 @@ import keras
 import numpy as np
 import pytest
 from keras import layers, ops
+from keras.src import testing
 
 from keras_ortho import freeze, parametrize
 from keras_ortho.diagnostics import manifold_distances
 from keras_ortho.diagnostics.matrices import recurrent_matrices
 from keras_ortho.initializers import HenaffSkew
+from keras_ortho.layers import ParametrizedLayer
 from keras_ortho.optimizers import group_of
 from keras_ortho.parametrizations import (
     Householder,
@@ -386,3 +388,64 @@ def test_refused(make, weight, given, message):
         parametrize(make(), weight, Householder(), **given)(inputs_of(SEQUENCES))
     with pytest.raises(ValueError, match="real matrices"):
         parametrize(layers.Dense(3), "kernel", ScaledCayleyUnitary())
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() == "torch", reason="it compares attributes of the backend"
+)
+def test_keras_layer_checks():
+    given = {"layer": layers.Dense(3), "weight": "kernel", "gates": None}
+    given |= {"parametrization": Householder(), "initializer": "normal_reflectors"}
+    testing.TestCase().run_layer_test(
+        ParametrizedLayer,
+        given,
+        input_shape=(2, 5),
+        expected_output_shape=(2, 3),
+        expected_num_trainable_weights=2,
+        expected_num_non_trainable_weights=0,
+        expected_num_seed_generators=0,
+        expected_num_losses=0,
+        supports_masking=True,
+    )
+
+
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="needs PyTorch")
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("kind", ["SimpleRNN", "LSTM"])
+def test_equals_pytorch(kind):
+    """Values and gradients, beside `torch.nn.utils.parametrizations.orthogonal`."""
+    import torch
+
+    n, x = 4, inputs_of(SEQUENCES, "float64")
+    layer = parametrize(getattr(layers, kind)(n), RECURRENT, SkewExponential())
+    outputs = layer(x)
+    free = [w for w in layer.trainable_weights if w.name.endswith("skew")]
+    kernel, bias = layer.trainable_weights[-2:]
+    theirs = getattr(torch.nn, kind.removeprefix("Simple"))(4, n, batch_first=True)
+    theirs = theirs.double()
+    blocks = []
+    for skew in free:
+        block = torch.nn.Linear(n, n, bias=False).double()
+        torch.nn.utils.parametrizations.orthogonal(
+            block, "weight", "matrix_exp", use_trivialization=False
+        )
+        original = np.zeros((n, n))
+        # It multiplies columns, and reads the lower triangle.
+        original.T[np.triu_indices(n, 1)] = ops.convert_to_numpy(skew)
+        parameter = block.parametrizations.weight.original
+        parameter.data = torch.from_numpy(original)
+        blocks.append((block, parameter))
+    made = torch.cat([block.weight for block, _ in blocks])
+    values = {"weight_ih_l0": ops.convert_to_numpy(kernel).T, "bias_hh_l0": 0 * bias}
+    values["bias_ih_l0"] = bias
+    values = {k: torch.tensor(ops.convert_to_numpy(v)) for k, v in values.items()}
+    weights = {"weight_hh_l0": made, **values}
+    found = torch.func.functional_call(theirs, weights, (torch.from_numpy(x),))[0]
+    last = found[:, -1]
+    np.testing.assert_allclose(outputs.detach().numpy(), last.detach(), atol=1e-12)
+    loss = (last**2).sum()
+    theirs = torch.autograd.grad(loss, [parameter for _, parameter in blocks])
+    for skew, gradient in zip(free, theirs, strict=True):
+        own = torch.autograd.grad(ops.sum(outputs**2), skew.value, retain_graph=True)
+        upper = np.triu_indices(n, 1)
+        np.testing.assert_allclose(own[0], gradient.numpy().T[upper], atol=1e-12)
