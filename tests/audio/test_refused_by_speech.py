@@ -1,5 +1,3 @@
-"""What audio, scores, losses and baselines refuse, and what they say then."""
-
 from functools import partial
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""The optimizers of the groups, with the package's variables, in Keras's training."""
-
 import keras
 import numpy as np
 import pytest
@@ -15,11 +13,10 @@ XLA = keras.backend.backend() == "jax"  # Without it, JAX runs each operation by
 EPS = np.finfo("float32").eps
 
 
-def make_model(optimizer=None, recurrent=None):
+def make_model(optimizer=None, *recurrent):
     keras.utils.set_random_seed(0)
-    scornn = ScoRNN(UNITS, kernel_initializer="glorot_uniform")
-    layers = recurrent() if recurrent else [scornn]
-    layers = [keras.Input((TIME, FEATURES)), *layers, keras.layers.Dense(2)]
+    recurrent = recurrent or [ScoRNN(UNITS, kernel_initializer="glorot_uniform")]
+    layers = [keras.Input((TIME, FEATURES)), *recurrent, keras.layers.Dense(2)]
     model = keras.Sequential(layers)
     model.compile(optimizer or paper_optimizer(), "mse", jit_compile=XLA)
     return model
@@ -65,10 +62,9 @@ def test_two_rates_with_gradients_of_several_batches():
     """A mean of two means of four is one of eight."""
     found = []
     for steps, batch_size in ((None, 8), (2, 4)):
-        model = make_model(
-            two_rate_adam(gradient_accumulation_steps=steps),
-            recurrent=lambda: [FullURNN(2, return_sequences=True), ScoRNN(3)],
-        )
+        keras.utils.set_random_seed(0)
+        layers = FullURNN(2, return_sequences=True), ScoRNN(3)
+        model = make_model(two_rate_adam(gradient_accumulation_steps=steps), *layers)
         before = model.get_weights()
         fit(model, batch_size=batch_size)
         found.append(model.get_weights())

@@ -1,5 +1,3 @@
-"""Steps along the unitary matrices, against complex NumPy, and in Keras's training."""
-
 import itertools
 
 import keras
