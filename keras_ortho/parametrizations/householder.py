@@ -196,11 +196,6 @@ def householder_product(
     return matrix * ops.concatenate([ones, sign])
 
 
-def householder_inverse(matrix: np.ndarray) -> np.ndarray:
-    """Finds the `n` reflectors whose product is an orthogonal matrix."""
-    return frame_reflectors(nearest_orthogonal(matrix))
-
-
 def frame_reflectors(frame: np.ndarray) -> np.ndarray:
     """Finds the `p` reflectors whose product has the given first columns."""
     reflectors = []
@@ -279,6 +274,7 @@ class Householder(Parametrization):
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         """Finds the reflectors, if their number is `n`."""
-        size = len(matrix)
+        orthogonal = nearest_orthogonal(matrix)
+        size = len(orthogonal)
         check_invertible((check_reflections(self.reflections, size),), size)
-        return (householder_inverse(np.transpose(matrix)),)
+        return (frame_reflectors(orthogonal.T),)

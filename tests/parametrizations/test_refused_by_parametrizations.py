@@ -5,7 +5,7 @@ import pytest
 
 from keras_ortho import OrthoRNN
 from keras_ortho import parametrizations as sets
-from keras_ortho.parametrizations import givens, householder
+from keras_ortho.parametrizations import givens
 from keras_ortho.parametrizations.cayley import diagonal_signs
 from keras_ortho.training_callbacks import Rebase
 
@@ -64,7 +64,7 @@ INVERSES = {
     sets.ScaledCayleyUnitary.inverse: ("orthogonal",),
     givens.givens_orthogonal_inverse: ("real", "orthogonal"),
     givens.givens_unitary_inverse: ("orthogonal",),
-    householder.householder_inverse: ("real", "orthogonal"),
+    sets.Householder().inverse: ("real", "orthogonal"),
     EXPONENTIAL.inverse: ("real", "orthogonal"),
     sets.RealSchur().inverse: ("real",),
     ANTISYMMETRIC.inverse: ("real",),
