@@ -116,7 +116,7 @@ def main() -> None:
         report(OUT / f"{task}.md", titles, lines, f"{task}: ")
         draw(found, task, pair)
     picture.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right upper")
-    picture.savefig(given.table.with_suffix(".png"), dpi=100, bbox_inches="tight")
+    picture.savefig(given.table.with_suffix(".png"), dpi=70, bbox_inches="tight")
 
 
 if __name__ == "__main__":
