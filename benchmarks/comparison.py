@@ -53,8 +53,7 @@ def compare(name: str, layer: str, path: Path) -> learning.Rows:
     """Chooses the rate of a layer for a task, and trains with it."""
     updates, column = TASKS[name]
     task = dataclasses.replace(learning.task_of(name), updates=updates)
-    expression = LAYERS[layer][0].format(LAYERS[layer][column])
-    given = path, name, task, expression
+    given = path, name, task, LAYERS[layer][0].format(LAYERS[layer][column])
     trials = learning.trained(*given, [(rate, TRIAL) for rate in RATES], layer)
     best = min(trials, key=lambda row: np.nan_to_num(float(row["last"]), nan=np.inf))
     return learning.trained(*given, [(best["rate"], seed) for seed in SEEDS], layer)
@@ -103,6 +102,8 @@ def main() -> None:
     add("--layers", nargs="+", choices=LAYERS, default=list(LAYERS), help="(all)")
     add("--table", type=Path, default=Path("results/comparison.csv"))
     given = parser.parse_args()
+    for task in given.tasks:
+        learning.task_of(task)  # Data that are missing come before hours of work.
     number = len(given.tasks)
     picture, axes = plt.subplots(number, 2, figsize=(12, 4.5 * number), squeeze=False)
     picture.set_layout_engine("constrained")

@@ -1,7 +1,7 @@
 """Trains layers side by side, and counts the updates that each takes to learn a task.
 
 Run it as `python benchmarks/learning.py copying-200 --layers "GORU(64)"`, on JAX; for
-UCR, MNIST and TIMIT `KERAS_ORTHO_DATA` names a folder with `ucr`, `mnist`, `timit`. All
+UCR, MNIST and TIMIT `KERAS_ORTHO_DATA` names a folder, see `recorded.py`. All
 seeds of a layer train in one compiled program, and each adds a row to the table; rows
 that it has are not made again. The rate `two` is `two_rate_adam()`, and `two:3e-3,1e-4`
 has these rates, of which Keras's own layers, with no orthogonal matrix, take the first;

@@ -21,7 +21,12 @@ SIMPLEST = "nearest sequence, or linear map of a frame"
 
 def folder(name: str) -> Path:
     """Returns the folder of a data set."""
-    return Path(os.environ["KERAS_ORTHO_DATA"], name)
+    found = Path(os.environ.get("KERAS_ORTHO_DATA", ""), name)
+    if not found.is_dir():
+        raise FileNotFoundError(
+            f"`KERAS_ORTHO_DATA` must name a folder with {name}. Received: {found}"
+        )
+    return found
 
 
 def draw(
@@ -55,7 +60,7 @@ def pixels(number: int) -> Data:
 def speech(length: int) -> Data:
     """Reads excerpts of TIMIT, in bel above -40 dB; wanted is the frame after each."""
     excerpts = []
-    for speaker in sorted(folder("timit").glob("dr*")):
+    for speaker in sorted(folder("timit_nltk_sample").glob("dr*")):
         own = []
         for path in sorted(speaker.glob("*.wav")):
             samples, rate = audio.read_audio(path)
@@ -63,6 +68,11 @@ def speech(length: int) -> Data:
             frames = audio.log_power(audio.stft(samples)) / 10 + 4
             starts = range(0, len(frames) - length, length)
             own += [frames[start : start + length + 1] for start in starts]
+        if len(own) < PER_SPEAKER:
+            raise ValueError(
+                f"Of each speaker there must be {PER_SPEAKER} excerpts of {length} "
+                f"frames. Received: {len(own)} in {speaker}"
+            )
         excerpts += own[:PER_SPEAKER]
     cut = np.stack(excerpts)
     return cut[:, :-1], cut[:, 1:]

@@ -132,7 +132,7 @@ def num_parameters(kind: str, units: int, features: int, outputs: int = 0) -> in
 
 
 def matched_units(kind: str, parameters: int, features: int, outputs: int = 0) -> int:
-    """Finds the number of units with which a network has about so many parameters.
+    """Finds the number of units that gives about a target number of parameters.
 
     Args:
         kind: `"simple_rnn"`, `"gru"` or `"lstm"`, a layer of Keras with its defaults.
@@ -154,7 +154,7 @@ def matched_units(kind: str, parameters: int, features: int, outputs: int = 0) -
 
 
 def closest_size(count: Callable[[int], int], parameters: int) -> int:
-    """Finds the size with a number of parameters, which increases, closest to one."""
+    """Finds the size at which an increasing count is closest to a target."""
     count = functools.cache(count)
     above = 1
     while count(above) < parameters:

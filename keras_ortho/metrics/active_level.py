@@ -38,7 +38,7 @@ def active_level(
 
     It is the energy from 200 Hz to 5.5 kHz over the number of samples at which the
     envelope exceeded a threshold, 15.9 dB below the level, in the last 0.2 s. VOICEBOX
-    computes it in another way since January 2022.
+    has computed it differently since January 2022.
     """
     check_choice("voicebox", voicebox, get_args(Version))
     signal = to_float(signal, "signal")

@@ -63,8 +63,8 @@ def segmental_snr(
         interpolate: Whether the error is the smallest over shifts of the estimate by up
             to a sample, linearly interpolated (`q`, otherwise `z`). Default: `True`.
         clamp: Limits of a frame's ratio in dB, such as `(-10, 35)`. Default: `None`.
-        voicebox: Active level `"2019"`, as in VOICEBOX until January 2022, or `"2022"`,
-            as in it since then. Default: `"2019"`.
+        voicebox: Version of the active level: `"2019"`, VOICEBOX's until January 2022,
+            or `"2022"`, its own since then. Default: `"2019"`.
 
     Returns:
         The ratios; NaN with an `UnscoredWarning` if no frame of the reference counts.

@@ -248,6 +248,9 @@ class ScaledCayley(Parametrization):
     Example:
     >>> ScaledCayley().distance(np.eye(3))
     0.0
+
+    Reference:
+    [Helfrich et al., 2018](https://proceedings.mlr.press/v80/helfrich18a.html)
     """
 
     takes = "skew entries"

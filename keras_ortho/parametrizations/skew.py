@@ -184,6 +184,9 @@ class Antisymmetric(Unstructured):
     Example:
     >>> Antisymmetric().distance(np.array([[0.0, 3.0], [-3.0, 0.0]]))
     0.0
+
+    Reference:
+    [Chang et al., 2019](https://openreview.net/forum?id=ryxepo0cFX), equation 12
     """
 
     def variables(self, size: int, initializer: Any = None) -> list[FreeVariable]:
@@ -198,19 +201,22 @@ class Antisymmetric(Unstructured):
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         """Finds the free entries of `M`."""
         matrix = np.asarray(matrix)
+        (skew,) = super().inverse(matrix)
         error = self.distance(matrix)
         largest = max(np.abs(matrix).max(), self.diffusion)
         tolerance = rounding_tolerance(len(matrix), matrix.dtype) * largest
-        if not error <= tolerance:
+        if error > tolerance:
             raise ValueError(
                 "`matrix` must be skew-symmetric, except for a diagonal of -diffusion "
                 f"= {-self.diffusion}: M = W + diffusion I with ||M + M^T||_F at most "
                 f"{tolerance:.1e}. Received: a matrix with a distance of {error:.1e}"
             )
-        skew = matrix.astype("float64")
         return (((skew - skew.T) / 2)[np.triu_indices(len(matrix), 1)],)
 
     def distance(self, matrix: np.ndarray) -> float:
-        """Computes `||M + M^T||_F`, how far `M = W + diffusion I` is from such."""
-        skew = super().inverse(matrix)[0]
+        """Computes `||M + M^T||_F` of `M = W + diffusion I`, NaN if an entry is."""
+        matrix = np.asarray(matrix)
+        checks.check_square("matrix", matrix)
+        checks.check_real("matrix", matrix)
+        skew = matrix + self.diffusion * np.eye(len(matrix))
         return float(np.linalg.norm(skew + skew.T))

@@ -126,6 +126,9 @@ class SVD(BoundedSpectrum):
     Example:
     >>> SVD(16).distance(np.eye(128))
     0.0
+
+    Reference:
+    [Zhang et al., 2018](https://proceedings.mlr.press/v80/zhang18g.html), equation 17
     """
 
     takes = "reflectors"

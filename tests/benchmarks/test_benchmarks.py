@@ -259,12 +259,15 @@ def test_no_recorded_sequence_is_in_both_parts(load, monkeypatch, tmp_path, name
     arrays = {"x_train": x, "y_train": y, "x_test": x, "y_test": y}
     np.savez(tmp_path / "mnist" / "mnist.npz", **arrays)
     for speaker in "abcde":
-        (tmp_path / "timit" / f"dr1-{speaker}").mkdir(parents=True)
+        folder = tmp_path / "timit_nltk_sample" / f"dr1-{speaker}"
+        folder.mkdir(parents=True)
         wave = 0.1 * random.normal(size=40_000)
         wave *= np.repeat(random.uniform(size=40), 1000)  # No two excerpts are alike.
-        write_wav(tmp_path / "timit" / f"dr1-{speaker}" / "sa1.wav", wave, 16_000)
+        write_wav(folder / "sa1.wav", wave, 16_000)
     monkeypatch.setenv("KERAS_ORTHO_DATA", str(tmp_path))
     learning = load("learning")
+    with pytest.raises(ValueError, match="15 excerpts of 400 .*Received: "):
+        learning.task_of("speech-400")
     task = learning.task_of(name)
     stream = learning.draws(task, 3)
     valid, train = next(stream)[0], next(stream)[0]
