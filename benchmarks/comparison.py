@@ -2,11 +2,13 @@
 
 Run as `python benchmarks/comparison.py`, on JAX, it goes on where it was ended. Each
 layer tries the same rates on each task, from a seed that is not reported; the best on
-validation data trains from the others. It writes tables and a picture of the medians.
+validation data trains from the others. Times are right on a core of an idle machine:
+`taskset -c 0`. It writes tables and a picture of the medians.
 """
 
 import argparse
 import dataclasses
+import functools
 import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -49,47 +51,49 @@ LAYERS = {
 }
 
 
-def compare(name: str, layer: str, path: Path) -> learning.Rows:
-    """Chooses the rate of a layer for a task, and trains with it."""
+def compare(name: str, layer: str, path: Path) -> tuple[learning.Rows, float]:
+    """Chooses the rate of a layer, trains with it, and times an update of a network."""
     updates, column = TASKS[name]
     task = dataclasses.replace(learning.task_of(name), updates=updates)
-    given = path, name, task, LAYERS[layer][0].format(LAYERS[layer][column])
-    trials = learning.trained(*given, [(rate, TRIAL) for rate in RATES], layer)
+    made = LAYERS[layer][0].format(LAYERS[layer][column])
+    trials = [(rate, TRIAL) for rate in RATES]
+    trials = learning.trained(path, name, task, made, trials, layer)
     best = min(trials, key=lambda row: np.nan_to_num(float(row["last"]), nan=np.inf))
-    return learning.trained(*given, [(best["rate"], seed) for seed in SEEDS], layer)
+    runs = [(best["rate"], seed) for seed in SEEDS]
+    found = learning.trained(path, name, task, made, runs, layer)
+    short = dataclasses.replace(task, updates=3 * learning.CHUNK, each=learning.CHUNK)
+    alone = learning.trained(path, f"{name}, alone", short, made, runs[:1], layer)
+    return found, float(alone[0]["seconds"]) / short.updates
 
 
-def span(values: Iterable[float]) -> str:
-    """Writes median and range, as 1260 (980 to -): not 1.26e+03, and a dash for NaN."""
+def span(values: Iterable[float], digits: int) -> str:
+    """Writes median and range, as 0.0012 (0.00021 to diverged), or of integers."""
     numbers = sorted(np.nan_to_num([*values], nan=np.inf, posinf=np.inf))
     shown = statistics.median(numbers), numbers[0], numbers[-1]
-    middle, low, high = (f"{float(f'{x:.3g}'):g}".replace("inf", "-") for x in shown)
+    write = functools.partial(np.format_float_positional, unique=False)
+    texts = (write(x, digits, fractional=not digits).rstrip(".") for x in shown)
+    middle, low, high = (text.replace("inf", "diverged") for text in texts)
     return middle if low == high else f"{middle} ({low} to {high})"
 
 
-def figures(rows: learning.Rows, updates: int) -> list[str]:
-    """Writes last errors, and updates and seconds to half of that without memory."""
-    seconds = [float(row["seconds"]) / updates for row in rows]
-    halves = [float(row["to half"] or "inf") for row in rows]
-    return [
-        span(float(row["last"]) for row in rows),
-        span(halves),
-        span(half * second for half, second in zip(halves, seconds, strict=True)),
-        f"{1000 * statistics.median(seconds):.0f}",
-        rows[0]["rate"].partition(",")[0].removeprefix("two:"),
-    ]
+def figures(rows: learning.Rows, digits: int) -> list[str]:
+    """Writes last errors, the updates to half of that without memory, and the rate."""
+    halves = sorted(int(row["to half"]) for row in rows if row["to half"])
+    half = f"{len(halves)} of {len(rows)}, from {halves[0]}" if halves else "none"
+    half = span(halves, 0) if len(halves) == len(rows) else half
+    rate = rows[0]["rate"].partition(",")[0].removeprefix("two:")
+    return [span((float(row["curve"].split()[-1]) for row in rows), digits), half, rate]
 
 
-def draw(found: dict[str, learning.Rows], task: str, axes: Sequence[Any]) -> None:
+def draw(found: dict[str, Any], task: str, axes: Sequence[Any]) -> None:
     """Draws the median error of each layer, against updates and against seconds."""
-    for number, (layer, rows) in enumerate(found.items()):
+    for number, (layer, (rows, seconds)) in enumerate(found.items()):
         curves = [[float(x) for x in row["curve"].split()] for row in rows]
         curve = np.median(curves, axis=0)
         updates = np.linspace(0, TASKS[task][0], len(curve) + 1)[1:]
-        seconds = statistics.median(float(row["seconds"]) for row in rows)
         style = {"ls": "-" if number < 10 else "--", "label": layer}
         axes[0].semilogy(updates, curve, **style)
-        axes[1].semilogy(updates * seconds / TASKS[task][0], curve, **style)
+        axes[1].semilogy(updates * seconds, curve, **style)
     axes[0].set(title=task, xlabel="updates", ylabel="error on validation data")
     axes[1].set(title=task, xlabel="seconds of one core")
 
@@ -104,16 +108,18 @@ def main() -> None:
     given = parser.parse_args()
     for task in given.tasks:
         learning.task_of(task)  # Data that are missing come before hours of work.
-    number = len(given.tasks)
-    picture, axes = plt.subplots(number, 2, figsize=(12, 4.5 * number), squeeze=False)
+    size = len(given.tasks), 2
+    picture, axes = plt.subplots(*size, figsize=(12, 4.5 * size[0]), squeeze=False)
     picture.set_layout_engine("constrained")
-    titles = ["layer", "error", "updates to half", "seconds", "ms an update", "rate"]
+    titles = ["layer", "error", "updates to half", "rate", "ms an update"]
     for task, pair in zip(given.tasks, axes, strict=True):
         found = {layer: compare(task, layer, given.table) for layer in given.layers}
-        lines = [[n, *figures(rows, TASKS[task][0])] for n, rows in found.items()]
+        digits = 3 if task.startswith("speech") else 2
+        text = {name: figures(rows, digits) for name, (rows, _) in found.items()}
+        lines = [[n, *text[n], f"{1000 * s:.0f}"] for n, (_, s) in found.items()]
         if (made := learning.task_of(task)).recorded:
-            errors = span(recorded.simplest(made, seed) for seed in SEEDS)
-            lines.append([recorded.SIMPLEST, errors, *4 * [""]])
+            errors = span((recorded.simplest(made, seed) for seed in SEEDS), digits)
+            lines.append([recorded.SIMPLEST, errors, *3 * [""]])
         report(OUT / f"{task}.md", titles, lines, f"{task}: ")
         draw(found, task, pair)
     picture.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right upper")
