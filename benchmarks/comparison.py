@@ -70,9 +70,9 @@ def span(values: Iterable[float], digits: int) -> str:
     """Writes median and range, as 0.0012 (0.00021 to diverged), or of integers."""
     numbers = sorted(np.nan_to_num([*values], nan=np.inf, posinf=np.inf))
     shown = statistics.median(numbers), numbers[0], numbers[-1]
-    write = functools.partial(np.format_float_positional, unique=False)
-    texts = (write(x, digits, fractional=not digits).rstrip(".") for x in shown)
-    middle, low, high = (text.replace("inf", "diverged") for text in texts)
+    wanted = {"precision": digits, "min_digits": digits, "fractional": not digits}
+    write = functools.partial(np.format_float_positional, **wanted)
+    middle, low, high = ("diverged" if x > 1e6 else write(x).rstrip(".") for x in shown)
     return middle if low == high else f"{middle} ({low} to {high})"
 
 

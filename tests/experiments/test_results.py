@@ -1,5 +1,6 @@
 """What the documents say of results is what the records say."""
 
+import csv
 import json
 import re
 
@@ -75,3 +76,41 @@ def test_the_choice_of_a_layer_is_by_figures_of_the_records(name, models):
     for model in models.split():
         measured = mean(name, model)
         assert {float(f"{measured:.{digits}g}") for digits in (2, 3)} & printed, model
+
+
+# The tasks of each section's table, and the columns with their errors.
+TABLES = {
+    "Copying": {"copying-300": 1, "copying-1000": 5},
+    "Adding": {"adding-200": 1, "adding-750": 5},
+    "A class seen long ago": {"first-step-2000": 1, "addition-2": 5},
+    "Recorded data": {
+        "ucr-CricketX": 1,
+        "ucr-FiftyWords": 2,
+        "speech-75": 3,
+        "pixels-10500": 4,
+    },
+}
+
+
+@pytest.mark.parametrize("section", TABLES)
+def test_errors_of_the_comparison_are_those_of_its_runs(section):
+    text = read("docs/comparison.md").partition(f"## {section}")[2]
+    lines = re.findall(r"^\| .*", text.partition("\n## ")[0], re.MULTILINE)
+    table = {name: cells for _, name, *cells in (re.split(r" ?\| ?", x) for x in lines)}
+    shown = {"GORU, paper": "`GORU.from_paper`"}
+    shown |= {f"orthogonal {name}": f"{name}, orthogonal" for name in ("LSTM", "GRU")}
+    runs = {}
+    for row in csv.DictReader(read("results/comparison.csv").splitlines()):
+        if row["task"] in TABLES[section] and int(row["seed"]) >= 10:
+            last = np.nan_to_num(float(row["curve"].split()[-1]), nan=np.inf)
+            runs.setdefault((row["task"], row["layer"]), []).append(last)
+    assert len(runs) == 17 * len(TABLES[section])
+    for (task, layer), errors in runs.items():
+        name = shown.get(layer, layer)
+        cells = table.get(name) or table[f"`{name}`"]
+        printed = re.findall(r"[\d.]+|diverged", cells[TABLES[section][task] - 1])
+        found = [np.inf if x == "diverged" else float(x) for x in printed]
+        wanted = np.array([np.median(errors), min(errors), max(errors)])
+        wanted[wanted > 1e6] = np.inf
+        # Two digits are printed; one number if all three have the same.
+        np.testing.assert_allclose(np.broadcast_to(found, 3), wanted, rtol=0.05)
