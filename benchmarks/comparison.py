@@ -56,8 +56,8 @@ def compare(name: str, layer: str, path: Path) -> tuple[learning.Rows, float]:
     updates, column = TASKS[name]
     task = dataclasses.replace(learning.task_of(name), updates=updates)
     made = LAYERS[layer][0].format(LAYERS[layer][column])
-    trials = [(rate, TRIAL) for rate in RATES]
-    trials = learning.trained(path, name, task, made, trials, layer)
+    rates = [(rate, TRIAL) for rate in RATES]
+    trials = learning.trained(path, name, task, made, rates, layer)
     best = min(trials, key=lambda row: np.nan_to_num(float(row["last"]), nan=np.inf))
     runs = [(best["rate"], seed) for seed in SEEDS]
     found = learning.trained(path, name, task, made, runs, layer)
@@ -70,8 +70,8 @@ def span(values: Iterable[float], digits: int) -> str:
     """Writes median and range, as 0.0012 (0.00021 to diverged), or of integers."""
     numbers = sorted(np.nan_to_num([*values], nan=np.inf, posinf=np.inf))
     shown = statistics.median(numbers), numbers[0], numbers[-1]
-    wanted = {"precision": digits, "min_digits": digits, "fractional": not digits}
-    write = functools.partial(np.format_float_positional, **wanted)
+    given = dict[str, Any](precision=digits, min_digits=digits, fractional=not digits)
+    write: Any = functools.partial(np.format_float_positional, **given)
     middle, low, high = ("diverged" if x > 1e6 else write(x).rstrip(".") for x in shown)
     return middle if low == high else f"{middle} ({low} to {high})"
 

@@ -204,13 +204,20 @@ def closest_units(
     arguments: Mapping[str, Any] = MappingProxyType({}),
 ) -> Units:
     """Finds the units that bring the number of parameters closest to a given one."""
-    # A fraction of the units sets no bound; the layer rejects other values.
-    bounds = {k: v for k, v in arguments.items() if isinstance(v, int) and v > 0}
-    least = max(bounds.get("reflections", 1), bounds.get("negative_ones", 1))
-    heads = bounds.get("heads", 1)
+
+    def bound(name: str) -> int:
+        given = arguments.get(name)
+        whole = given if isinstance(given, tuple) else (given,)
+        # A fraction of the units sets no bound; the layer rejects other values.
+        return max([1, *(value for value in whole if isinstance(value, int))])
+
+    least, heads = max(bound("reflections"), bound("negative_ones")), bound("heads")
+    # Rotations that are not in the FFT style need an even number.
+    rotated = model == "goru-paper" and "parametrization" in arguments
+    like = "eurnn" if rotated else model
 
     def units_of(size: int) -> Units:
         size = math.ceil(max(size, least) / heads) * heads
-        return _UNITS.get(model, lambda size: size)(size)
+        return _UNITS.get(like, lambda size: size)(size)
 
     return units_of(closest_size(lambda size: count(units_of(size)), parameters))

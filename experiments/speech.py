@@ -82,7 +82,12 @@ def matched_rows(
         Preset(
             "timit",
             model,
-            layers.closest_units(model, wanted, functools.partial(parameters, model)),
+            layers.closest_units(
+                model,
+                wanted,
+                functools.partial(parameters, model),
+                ARGUMENTS.get(model, {}),
+            ),
             _rates(model, raw),
             source=f"as many parameters as scoRNN with {units} units",
             arguments=ARGUMENTS.get(model, {}),

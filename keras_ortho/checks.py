@@ -131,8 +131,7 @@ def check_all_finite(name: str, array: np.ndarray) -> None:
 
 def check_real(name: str, array: np.ndarray) -> None:
     """Checks that an array holds real numbers."""
-    # In NumPy, bfloat16 is an extension type of another kind.
-    holds = array.dtype.kind in "biuf" or array.dtype.name == "bfloat16"
+    holds = array.dtype.kind in "biuf"
     check(holds, name, "contain real numbers", f"{name}.dtype={array.dtype}")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_ortho.audio.samples import to_float
 from keras_ortho.audio.stft import SAMPLE_RATE
-from keras_ortho.checks import check, check_decibels
+from keras_ortho.checks import check, check_count, check_decibels
 from keras_ortho.extras import require
 
 Noise = Callable[[int, np.random.Generator], np.ndarray]
@@ -94,12 +94,14 @@ def excerpt(sound: np.ndarray, samples: int, random: np.random.Generator) -> np.
         float64 `[samples]`, never silent, on the scale that gives `sound` a power of 1.
 
     Raises:
-        ValueError: If `sound` is silent, or not a single finite channel.
+        ValueError: If `sound` is silent, or not a single finite channel, or `samples`
+            is not positive.
 
     Example:
     >>> excerpt(np.array([1.0, -1.0]), 4, np.random.default_rng(0)).tolist()
     [1.0, -1.0, 1.0, -1.0]
     """
+    check_count("samples", samples)
     sound = _loud("sound", sound)
     piece = np.zeros(samples)
     while not piece.any():  # A recording may contain silence.

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Unpack
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_ortho import initializers
@@ -81,11 +82,11 @@ class GORUCell(RecurrentCell):
     def build_recurrent(self) -> None:
         """Creates the variables of `Q`, and the weights of the gates."""
         super().build_recurrent()
-        self.gate_kernel = self.add_input_kernel(
-            "gate_kernel",
-            (self.kernel.shape[0], 2 * self.units),
-            initializers.independent(self.kernel_initializer),
-        )
+        start = initializers.independent(self.kernel_initializer)
+        if np.ndim(getattr(start, "value", 0)):  # An array for the candidate alone.
+            start = keras.initializers.GlorotUniform()
+        shape = self.kernel.shape[0], 2 * self.units
+        self.gate_kernel = self.add_input_kernel("gate_kernel", shape, start)
         self.gate_recurrent_kernel = self.add_weight(
             shape=(self.units, 2 * self.units),
             name="gate_recurrent_kernel",

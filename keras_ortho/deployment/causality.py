@@ -48,7 +48,10 @@ def acts_on_each_frame(operation: Any, args: tuple[Any, ...], rank: int) -> bool
         known = _OPERATIONS.fullmatch(type(operation).__name__) is not None
     if type(operation).__name__ == "GetItem":
         first = args[1] if isinstance(args[1], tuple) else args[1:]
-        known = first[0] is Ellipsis or first[:2] == (slice(None), slice(None))
+        known = first[:2] == (slice(None), slice(None))
+        if first[0] is Ellipsis:  # What comes after it is of the last axes.
+            known = rank - sum(each is not None for each in first[1:]) >= 2
     axis = getattr(operation, "axis", ())
+    rank += type(operation).__name__ == "OneHot"
     axes = range(rank) if axis is None else [each % rank for each in tree.flatten(axis)]
     return known and 1 not in axes

@@ -389,12 +389,14 @@ def _possible(matrix: np.ndarray, kind: Parametrization) -> np.ndarray:
     rows, columns = matrix.shape
     if rows < columns:
         return _possible(matrix.T, kind).T
-    if rows == columns:
-        with suppress(ValueError):  # It may not be of the set.
-            kind.inverse(matrix)
-            return matrix
     left, _, right = np.linalg.svd(matrix.astype("float64"))
-    if rows > columns and np.linalg.det(left) * np.linalg.det(right) < 0:
-        left[:, -1] *= -1  # Not of the first columns; not all sets reach -1.
+    if rows == columns:
+        for found in (matrix, left @ right):
+            with suppress(ValueError):  # It may not be of the set.
+                kind.inverse(found)
+                return found
+    # Not all sets reach a determinant of -1. The last column costs least.
+    if rows == columns or np.linalg.det(left) * np.linalg.det(right) < 0:
+        left[:, -1] *= -1
     left[:, :columns] = left[:, :columns] @ right
     return left

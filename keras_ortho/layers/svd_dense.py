@@ -5,13 +5,15 @@ from typing import Any, Unpack
 
 import keras
 import numpy as np
+from keras import ops
 
 from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
 from keras_ortho.layers.dense import DenseArguments, ParametrizedDense
 from keras_ortho.parametrizations.base import FreeVariable
 from keras_ortho.parametrizations.free_initializers import check_makes
-from keras_ortho.parametrizations.svd import SVD, bounded_singular_values, svd_matrix
+from keras_ortho.parametrizations.householder import householder_product
+from keras_ortho.parametrizations.svd import SVD, bounded_singular_values
 from keras_ortho.parametrized import ParametrizedMatrix
 
 
@@ -139,7 +141,11 @@ class _Factors(SVD):
         if not self.is_free:
             margin, center = self.spectral_margin, self.spectral_center
             sigma = bounded_singular_values(sigma, margin, center)
-        return svd_matrix(left, right, sigma, self.shape)
+        left, right = (
+            householder_product(reflectors, size, min(self.shape))
+            for reflectors, size in zip((left, right), self.shape, strict=True)
+        )
+        return ops.matmul(left * sigma, ops.transpose(right))
 
     def singular_logits(self, values: np.ndarray, dtype: Any) -> np.ndarray:
         return values if self.is_free else super().singular_logits(values, dtype)

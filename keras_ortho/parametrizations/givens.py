@@ -23,7 +23,7 @@ from keras_ortho.backend import scan, stack, with_gradient
 from keras_ortho.backend.elementary import cos, sin
 from keras_ortho.backend.precision import wide_tensor
 from keras_ortho.backend.types import Tensor
-from keras_ortho.checks import check, check_choice, check_count, check_shape
+from keras_ortho.checks import check, check_choice, check_count
 from keras_ortho.parametrizations.arithmetic import (
     block,
     nearest_orthogonal,
@@ -175,40 +175,6 @@ def _product(style: str, angles: Tensor, *phases: Tensor) -> Tensor:
     signed = placed(ops.reshape(angles, (-1,)), numbers) * (2.0 * second - 1.0)
     tables = [placed(ops.reshape(x, (-1,)), numbers * second) for x in phases]
     return _rotations(units, style, layers)(signed, *tables)
-
-
-def givens_orthogonal(
-    angles: Tensor, signs: Tensor | None = None, style: str = "tunable"
-) -> Tensor:
-    """Multiplies layers of real rotations and, if given, the diagonal of `D`."""
-    angles = wide_tensor("angles", angles)
-    signs = None if signs is None else ops.cast(signs, angles.dtype)
-    _check_shapes(angles, style, signs=signs)
-    matrix = ops.transpose(_product(style, angles)[0])
-    return matrix if signs is None else matrix * signs
-
-
-def givens_unitary(
-    angles: Tensor, phases: Tensor, output_phases: Tensor, style: str = "tunable"
-) -> Tensor:
-    """Multiplies layers of complex rotations and phases; gives the real form."""
-    angles = wide_tensor("angles", angles)
-    phases = wide_tensor("phases", phases)
-    output_phases = wide_tensor("output_phases", output_phases)
-    _check_shapes(angles, style, phases=phases, output_phases=output_phases)
-    matrix = _product(style, angles, phases)
-    rows = ops.concatenate([ops.transpose(matrix[0]), ops.transpose(matrix[1])], axis=1)
-    return block(turn(rows, cos(output_phases), sin(output_phases)))
-
-
-def _check_shapes(angles: Tensor, style: str, **others: Tensor | None) -> None:
-    shape = tuple(angles.shape)
-    layers, pairs = shape if len(shape) == 2 else (0, 0)
-    units = pairs + 1 if style == "tunable" else 2 * pairs
-    check_shape("angles", angles, angles_shape(units, style, 2 * layers))
-    for name, value in others.items():
-        if value is not None:
-            check_shape(name, value, shape if name == "phases" else (units,))
 
 
 # (first unit of the pair, angle, phase of the second unit)
@@ -367,8 +333,11 @@ class GivensUnitary(_Rotations):
 
     def matrix(self, *values: Tensor) -> Tensor:
         """Multiplies the layers, and returns the real form of the product."""
-        angles, phases, output_phases = values
-        return givens_unitary(angles, phases, output_phases, self.style)
+        names = "angles", "phases", "output_phases"
+        angles, phases, output_phases = map(wide_tensor, names, values)
+        found = _product(self.style, angles, phases)
+        rows = ops.concatenate([ops.transpose(found[0]), ops.transpose(found[1])], 1)
+        return block(turn(rows, cos(output_phases), sin(output_phases)))
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")
@@ -413,5 +382,8 @@ class GivensOrthogonal(_Rotations):
 
     def matrix(self, *values: Tensor) -> Tensor:
         """Multiplies the layers and, if there are any, the signs."""
-        angles, signs = values if len(values) == 2 else (*values, None)
-        return givens_orthogonal(angles, signs, self.style)
+        angles = wide_tensor("angles", values[0])
+        matrix = ops.transpose(_product(self.style, angles)[0])
+        if self.style == "fft":
+            return matrix
+        return matrix * ops.cast(values[1], angles.dtype)

@@ -35,53 +35,6 @@ def rotation_blocks(radii: Tensor, angles: Tensor) -> Tensor:
     return ops.diag(cosines) + ops.transpose(above) - above
 
 
-def schur_matrix(
-    entries: Tensor,
-    upper: Tensor,
-    radii: Tensor,
-    angles: Tensor,
-    map: str = "exponential",
-) -> Tensor:
-    """Computes `P (Theta + T) P^T`; `T` is given by its strict upper triangle."""
-    size = radii.shape[0] + angles.shape[0]
-    found = [tuple(x.shape) for x in (entries, upper, radii, angles)]
-    count = num_entries(size)
-    if found != [(count,), (count,), ((size + 1) // 2,), (size // 2,)]:
-        raise ValueError(
-            "`entries` and `upper` must have n (n - 1) / 2 entries, `radii` ceil(n / "
-            f"2) and `angles` floor(n / 2). Received: shapes {found}"
-        )
-    check_choice("map", map, MAPS)
-    if map == "exponential":
-        basis = skew_exponential(entries)
-    else:
-        basis = scaled_cayley(entries, ops.ones((size,), dtype=entries.dtype))
-    inner = rotation_blocks(radii, angles) + placed(upper, positions(size, size, 1))
-    return ops.matmul(ops.matmul(basis, inner), ops.transpose(basis))
-
-
-def schur_inverse(
-    matrix: np.ndarray, map: str = "exponential"
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Finds the variables of any real matrix; only the last radius may be negative."""
-    check_choice("map", map, MAPS)
-    triangle, basis = _aligned_schur(check_real_square("matrix", matrix))
-    size = len(triangle)
-    cayley, signs = scaled_cayley_inverse(basis)
-    # The basis is (I + A)^-1 (I - A) D. Multiplying its columns by the signs D makes it
-    # a rotation, and preserves the form of the triangle.
-    triangle = signs[:, None] * triangle * signs
-    entries = cayley if map == "cayley" else skew_logarithm(basis * signs)
-    first = 2 * np.arange(size // 2)
-    cosines, sines = triangle[first, first], triangle[first + 1, first]
-    radii = np.hypot(cosines, sines)
-    triangle[first, first + 1] += sines  # `Theta` has `-sines` there.
-    if size % 2:
-        radii = np.append(radii, triangle[-1, -1])
-    upper = triangle[np.triu_indices(size, 1)]
-    return entries, upper, radii, np.arctan2(sines, cosines)
-
-
 def _aligned_schur(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Computes the Schur form with blocks at even rows and equal diagonal entries."""
     triangle, basis, _ = require("scipy.linalg", extra="linalg").schur(
@@ -172,11 +125,34 @@ class RealSchur(Parametrization):
     def matrix(self, *values: Tensor) -> Tensor:
         """Computes `W = P (Theta + T) P^T`."""
         entries, upper, radii, angles = values
-        return schur_matrix(entries, upper, radii, angles, self.map)
+        size = radii.shape[0] + angles.shape[0]
+        if self.map == "exponential":
+            basis = skew_exponential(entries)
+        else:
+            basis = scaled_cayley(entries, ops.ones((size,), dtype=entries.dtype))
+        inner = rotation_blocks(radii, angles) + placed(upper, positions(size, size, 1))
+        return ops.matmul(ops.matmul(basis, inner), ops.transpose(basis))
 
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Finds the variables of any real matrix. This requires SciPy."""
-        return schur_inverse(matrix, self.map)
+        """Finds the variables of any real matrix; only the last radius may be negative.
+
+        This requires SciPy.
+        """
+        triangle, basis = _aligned_schur(check_real_square("matrix", matrix))
+        size = len(triangle)
+        cayley, signs = scaled_cayley_inverse(basis)
+        # The basis is (I + A)^-1 (I - A) D. Multiplying its columns by the signs D
+        # makes it a rotation, and preserves the form of the triangle.
+        triangle = signs[:, None] * triangle * signs
+        entries = cayley if self.map == "cayley" else skew_logarithm(basis * signs)
+        first = 2 * np.arange(size // 2)
+        cosines, sines = triangle[first, first], triangle[first + 1, first]
+        radii = np.hypot(cosines, sines)
+        triangle[first, first + 1] += sines  # `Theta` has `-sines` there.
+        if size % 2:
+            radii = np.append(radii, triangle[-1, -1])
+        upper = triangle[np.triu_indices(size, 1)]
+        return entries, upper, radii, np.arctan2(sines, cosines)
 
     def distance(self, matrix: np.ndarray) -> float:
         """Returns 0, because the map reaches every real matrix."""

@@ -31,27 +31,6 @@ def bounded_singular_values(logits: Tensor, margin: float, center: float) -> Ten
     return center + margin * (2.0 * ops.sigmoid(logits) - 1.0)
 
 
-def svd_matrix(
-    left: Tensor, right: Tensor, singular_values: Tensor, shape: tuple[int, int]
-) -> Tensor:
-    """Computes `L Sigma R^T`, `(m, n)`, from packed reflectors and singular values."""
-    rank = min(shape)
-    checks.check_fits("singular_values", singular_values, (rank,), f"the shape {shape}")
-    left_vectors, right_vectors = (
-        householder_product(reflectors, size, rank)
-        for reflectors, size in zip((left, right), shape, strict=True)
-    )
-    return ops.matmul(left_vectors * singular_values, ops.transpose(right_vectors))
-
-
-def svd_inverse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Finds `p = min(m, n)` reflectors of each factor and the singular values."""
-    matrix = _float64(matrix)
-    checks.check_all_finite("matrix", matrix)
-    left, values, right = np.linalg.svd(matrix, full_matrices=False)
-    return frame_reflectors(left), frame_reflectors(right.T), values
-
-
 def spectral_deviation(matrix: Tensor, center: float = 1.0) -> float:
     """Computes `max |sigma_i - center|`, or NaN if an entry is not finite."""
     matrix = _float64(ops.convert_to_numpy(matrix))
@@ -173,9 +152,11 @@ class SVD(BoundedSpectrum):
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         """Finds the reflectors and logits, if each factor has `n` reflectors."""
         matrix = np.asarray(matrix)
-        left, right, values = svd_inverse(matrix)
+        checks.check_all_finite("matrix", _float64(matrix))
+        left, values, right = np.linalg.svd(_float64(matrix), full_matrices=False)
         check_invertible(check_pair(self.reflections, len(values)), len(values))
-        return left, right, self.singular_logits(values, matrix.dtype)
+        factors = frame_reflectors(left), frame_reflectors(right.T)
+        return *factors, self.singular_logits(values, matrix.dtype)
 
 
 @keras.saving.register_keras_serializable(package="keras_ortho")

@@ -30,6 +30,7 @@ CASES = [
         )
     ),
     (partial(audio.write_wav, "a.wav", ONES, 0), "`sample_rate`.*sample_rate=0$"),
+    (partial(audio.excerpt, ONES, 0, None), "samples=0$"),
     (partial(audio.mix, ONES, 0 * ONES, 0.0), "`noise` must not be silent"),
     (partial(audio.mix, ONES, ONES, 1e5), "`snr` must be from -200 .* snr=100000.0$"),
     (partial(at_level, ONES, -300), "`level` must be from -200 .* level=-300$"),

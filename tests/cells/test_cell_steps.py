@@ -194,6 +194,12 @@ def test_ortho_rnn_equals_the_class(layer):
     np.testing.assert_allclose(other(X), expected, rtol=1e-5, atol=1e-6)
 
 
+def test_an_array_for_the_kernel_is_for_the_candidate():
+    array = np.ones((X.shape[-1], 4), "float32")
+    layer = built(ko.GORU, 4, kernel_initializer=array)
+    np.testing.assert_array_equal(layer.cell.kernel, array)
+
+
 @pytest.mark.parametrize("stock", [False, True])
 def test_an_open_reset_gate_learns_in_low_precision(stock):
     """In bfloat16, the sigmoid of 10 is 1, from which no derivative can be had."""

@@ -120,7 +120,8 @@ def test_a_last_output_is_that_of_the_sequence_so_far():
 
 def test_several_inputs_and_outputs():
     text, sound = keras.Input((None,), dtype="int32"), keras.Input((None, 4))
-    x = layers.Concatenate()([layers.Embedding(5, 3)(text), sound])
+    x = layers.Embedding(5, 3)(text)
+    x = layers.Concatenate()([x, ops.one_hot(text, 5), sound])
     model = keras.Model([text, sound], rnn(return_state=True)(x))
     given = [np.ones((2, 1), "int32"), X[:, :1]]
     y, state = model(given)
@@ -154,6 +155,7 @@ MIXED = "is not known to process each frame independently"
         (between(lambda x: x - ops.mean(x, axis=1, keepdims=True)), MIXED),
         (between(lambda x: x - ops.mean(x)), MIXED),
         (between(lambda x: x[:, ::-1]), MIXED),
+        (between(lambda x: x[..., ::-1, :]), MIXED),
         (between(layers.Masking()), MIXED),
         (between(layers.Bidirectional(rnn())), MIXED),
         (between(WeightedDense(4)), MIXED),

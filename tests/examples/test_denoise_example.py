@@ -51,10 +51,11 @@ def test_network_is_a_gain_on_the_pipelines_transform(denoise, model):
     )
 
 
-def test_networks_have_as_many_parameters(denoise):
+@pytest.mark.parametrize("units", [100, 128])
+def test_networks_have_as_many_parameters(denoise, units):
     counts = [
         trained_parameters(denoise.denoiser(layer_of(row), np.zeros(129), np.ones(129)))
-        for row in matched_rows(["scornn", "goru", "goru-paper", "lstm"], 128)
+        for row in matched_rows(["scornn", "goru", "goru-paper", "lstm"], units)
     ]
     assert max(counts) < 1.02 * min(counts)
 

@@ -50,6 +50,7 @@ def test_units_of_two_kinds_keep_their_proportion():
     [
         ("scornn", "heads=4", lambda units: units % 4 == 0),
         ("ornn", "reflections=60", lambda units: units >= 60),
+        ("svdrnn", "reflections=(60, 8)", lambda units: units >= 60),
         ("scornn", "negative_ones=40", lambda units: units >= 40),
     ],
 )

@@ -296,11 +296,14 @@ def test_a_built_layer_begins_as_it_is():
     close(layer(x), expected)
     # An exponential of a skew-symmetric matrix has determinant 1.
     based = Rebased(SkewExponential())
-    for shape, kind in (((7, 3), based), ((3, 7), based), ((4, 4), Householder())):
+    whole = [((4, 4), Householder()), ((4, 4), SkewExponential())]
+    for shape, kind in [((7, 3), based), ((3, 7), based), *whole]:
         dense = layers.Dense(shape[1])
         dense.build((None, shape[0]))
         kernel = ops.convert_to_numpy(dense.kernel)
         left, _, right = np.linalg.svd(kernel, full_matrices=False)
+        if isinstance(kind, SkewExponential):
+            left[:, -1] *= np.linalg.det(left @ right)
         layer = parametrize(dense, "kernel", kind)
         layer(np.zeros((1, shape[0]), "float32"))
         np.testing.assert_allclose(values_of(layer)[0], left @ right, atol=1e-5)
