@@ -2,8 +2,7 @@
 
 Run as `python benchmarks/comparison.py`, on JAX, it goes on where it was ended. Each
 layer tries the same rates on each task, from a seed that is not reported; the best on
-validation data trains from the others. Times are right on a core of an idle machine:
-`taskset -c 0`. It writes tables and a picture of the medians.
+validation data trains from the others. Times need an idle machine and `taskset -c 0`.
 """
 
 import argparse
@@ -69,7 +68,8 @@ def compare(name: str, layer: str, path: Path) -> tuple[learning.Rows, float]:
 def span(values: Iterable[float], digits: int) -> str:
     """Writes median and range, as 0.0012 (0.00021 to diverged), or of integers."""
     numbers = sorted(np.nan_to_num([*values], nan=np.inf, posinf=np.inf))
-    shown = statistics.median(numbers), numbers[0], numbers[-1]
+    ends = statistics.median(numbers), numbers[0], numbers[-1]
+    shown = [float(f"{x:.{digits or 9}g}") for x in ends]
     given = dict[str, Any](precision=digits, min_digits=digits, fractional=not digits)
     write: Any = functools.partial(np.format_float_positional, **given)
     middle, low, high = ("diverged" if x > 1e6 else write(x).rstrip(".") for x in shown)
@@ -116,7 +116,7 @@ def main() -> None:
         found = {layer: compare(task, layer, given.table) for layer in given.layers}
         digits = 3 if task.startswith("speech") else 2
         text = {name: figures(rows, digits) for name, (rows, _) in found.items()}
-        lines = [[n, *text[n], f"{1000 * s:.0f}"] for n, (_, s) in found.items()]
+        lines = [[n, *text[n], span([1000 * s], 2)] for n, (_, s) in found.items()]
         if (made := learning.task_of(task)).recorded:
             errors = span((recorded.simplest(made, seed) for seed in SEEDS), digits)
             lines.append([recorded.SIMPLEST, errors, *3 * [""]])

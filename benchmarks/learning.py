@@ -213,7 +213,7 @@ def train(task: Task, layer: str, runs: Sequence[Run]) -> Iterator[list[Any]]:
         reached = [first_below(curve, task.without / part) for part in (2, 10)]
         figures: list[Any] = [place and place * task.each for place in reached]
         figures += [f"{value:.5f}" for value in (curve[-1], np.nanmin(curve))]
-        figures += [model.count_params(), round(seconds / len(runs), 1)]
+        figures += [model.count_params(), round(float(seconds) / len(runs), 3)]
         yield [*run, *figures, " ".join(f"{error:.4g}" for error in curve)]
 
 
