@@ -7,9 +7,9 @@ validation data trains from the others. Times need an idle machine and `taskset 
 
 import argparse
 import dataclasses
-import functools
 import statistics
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -67,12 +67,13 @@ def compare(name: str, layer: str, path: Path) -> tuple[learning.Rows, float]:
 
 def span(values: Iterable[float], digits: int) -> str:
     """Writes median and range, as 0.0012 (0.00021 to diverged), or of integers."""
-    numbers = sorted(np.nan_to_num([*values], nan=np.inf, posinf=np.inf))
-    ends = statistics.median(numbers), numbers[0], numbers[-1]
-    shown = [float(f"{x:.{digits or 9}g}") for x in ends]
-    given = dict[str, Any](precision=digits, min_digits=digits, fractional=not digits)
-    write: Any = functools.partial(np.format_float_positional, **given)
-    middle, low, high = ("diverged" if x > 1e6 else write(x).rstrip(".") for x in shown)
+
+    def write(x: float) -> str:  # Without an exponent, with zeros at the end.
+        shown = f"{Decimal(f'{x:.{digits - 1}e}'):f}" if digits else f"{x:g}"
+        return shown if x < 1e6 else "diverged"
+
+    found = sorted(np.nan_to_num([*values], nan=np.inf, posinf=np.inf))
+    middle, low, high = map(write, [statistics.median(found), found[0], found[-1]])
     return middle if low == high else f"{middle} ({low} to {high})"
 
 

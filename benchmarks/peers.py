@@ -109,10 +109,9 @@ class LEMCell(keras.layers.Layer):
     def build(self, input_shape: Sequence[int | None]) -> None:
         """Creates the weights: of both gates, of `z` and of `y`, in this order."""
         n, bound = self.units, 1 / math.sqrt(self.units)
-        shapes: dict[str, Any] = {"kernel": (input_shape[-1], 4 * n)}
-        shapes |= {"recurrent_kernel": (n, 3 * n), "slow_kernel": (n, n)}
-        shapes |= {"bias": (4 * n,)}
-        for name, shape in shapes.items():
+        names = "kernel", "recurrent_kernel", "slow_kernel", "bias"
+        shapes = (input_shape[-1], 4 * n), (n, 3 * n), (n, n), (4 * n,)
+        for name, shape in zip(names, shapes, strict=True):
             uniform = keras.initializers.RandomUniform(-bound, bound)
             setattr(self, name, self.add_weight(shape=shape, initializer=uniform))
 

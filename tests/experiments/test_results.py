@@ -78,6 +78,7 @@ def test_the_choice_of_a_layer_is_by_figures_of_the_records(name, models):
         assert {float(f"{measured:.{digits}g}") for digits in (2, 3)} & printed, model
 
 
+PAGE = "docs/comparison.md"
 # The tasks of each section's table, and the columns with their errors.
 TABLES = {
     "Copying": {"copying-300": 1, "copying-1000": 5},
@@ -94,7 +95,7 @@ TABLES = {
 
 @pytest.mark.parametrize("section", TABLES)
 def test_errors_of_the_comparison_are_those_of_its_runs(section):
-    text = read("docs/comparison.md").partition(f"## {section}")[2]
+    text = read(PAGE).partition(f"## {section}")[2]
     lines = re.findall(r"^\| .*", text.partition("\n## ")[0], re.MULTILINE)
     table = {name: cells for _, name, *cells in (re.split(r" ?\| ?", x) for x in lines)}
     shown = {"GORU, paper": "`GORU.from_paper`"}
@@ -114,3 +115,13 @@ def test_errors_of_the_comparison_are_those_of_its_runs(section):
         wanted[wanted > 1e6] = np.inf
         # Two digits are printed; one number if all three have the same.
         np.testing.assert_allclose(np.broadcast_to(found, 3), wanted, rtol=0.05)
+
+
+def test_the_readme_has_figures_of_the_comparison():
+    rows = re.findall(r"^\|.*: [\d.]+ \|$", read("README.md"), re.MULTILINE)
+    assert len(rows) == 10
+    for row in rows:
+        *_, layer, lstm, gru, _ = row.split(" | ")
+        for name, cell in (layer.split(maxsplit=1), ("LSTM", lstm), ("GRU", gru)):
+            found = re.findall(rf"^\| {re.escape(name)} .*", read(PAGE), re.MULTILINE)
+            assert any(f" {cell} |" in line for line in found), (name, cell)
