@@ -87,7 +87,7 @@ def excerpt(sound: np.ndarray, samples: int, random: np.random.Generator) -> np.
 
     Args:
         sound: `[any]`, int16 or floating point, not silent.
-        samples: Number of samples of the piece.
+        samples: Number of samples of the piece, a positive integer.
         random: Random generator.
 
     Returns:

@@ -10,7 +10,7 @@ from keras_ortho import checks
 from keras_ortho.backend.types import Tensor
 from keras_ortho.cells.cell import CellArguments, RecurrentCell
 from keras_ortho.cells.layer import LayerArguments, RecurrentLayer
-from keras_ortho.initializers import independent
+from keras_ortho.initializers import check_array, independent
 from keras_ortho.parametrizations.skew import Antisymmetric, Unstructured
 from keras_ortho.recurrence import Euler, GatedEuler, Pointwise, Weights
 
@@ -64,6 +64,8 @@ class AntisymmetricRNNCell(RecurrentCell):
         self.gate_kernel = self.add_input_kernel(
             "gate_kernel", self.kernel.shape, independent(self.kernel_initializer)
         )
+        if self.use_bias:  # Here, or the error would name an initializer of the gate.
+            check_array("bias_initializer", self.bias_initializer, (self.units,))
         self.gate_bias = self.add_bias(
             "gate_bias", self.units, independent(self.bias_initializer)
         )

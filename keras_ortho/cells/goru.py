@@ -135,7 +135,8 @@ class GORU(RecurrentLayer):
         parametrization: How `Q` is made, a real `keras_ortho.parametrizations`: also
             `Heads` or `Rebased` around one. Default: `None`, `ScaledCayley()`.
         kernel_initializer: Initializer for `U` and, with the next seed, for `U_r` and
-            `U_g`. Default: `"glorot_uniform"`.
+            `U_g`; an array is for `U`, and the others are Glorot-uniform. Default:
+            `"glorot_uniform"`.
         gate_recurrent_initializer: Initializer for `W_r` and `W_g`. Default:
             `"small_uniform"`, uniform on (-0.01, 0.01).
         reset_bias_initializer: Initializer for `b_r`. Default: 8.

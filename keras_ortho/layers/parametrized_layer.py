@@ -395,7 +395,8 @@ def _possible(matrix: np.ndarray, kind: Parametrization) -> np.ndarray:
             with suppress(ValueError):  # It may not be of the set.
                 kind.inverse(found)
                 return found
-    # Not all sets reach a determinant of -1. The last column costs least.
+    # Not all sets reach a determinant of -1. The last column is that of the smallest
+    # singular value, or not among the columns of the matrix.
     if rows == columns or np.linalg.det(left) * np.linalg.det(right) < 0:
         left[:, -1] *= -1
     left[:, :columns] = left[:, :columns] @ right

@@ -152,8 +152,9 @@ class SVD(BoundedSpectrum):
     def inverse(self, matrix: np.ndarray) -> tuple[np.ndarray, ...]:
         """Finds the reflectors and logits, if each factor has `n` reflectors."""
         matrix = np.asarray(matrix)
-        checks.check_all_finite("matrix", _float64(matrix))
-        left, values, right = np.linalg.svd(_float64(matrix), full_matrices=False)
+        exact = _float64(matrix)
+        checks.check_all_finite("matrix", exact)
+        left, values, right = np.linalg.svd(exact, full_matrices=False)
         check_invertible(check_pair(self.reflections, len(values)), len(values))
         factors = frame_reflectors(left), frame_reflectors(right.T)
         return *factors, self.singular_logits(values, matrix.dtype)

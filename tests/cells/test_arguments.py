@@ -145,6 +145,7 @@ BUILDS += [
     (cls, args, name, array, f"`{name}` must have the shape .*Received: {name}.shape")
     for cls, args, name, array in [
         (ko.ScoRNN, (4,), "kernel_initializer", np.ones((1, 4))),
+        (ko.AntisymmetricRNN, (4, 0.1, 0.01, True), "bias_initializer", np.ones(3)),
         (ko.ENRNN, (4, 3), start, np.eye(7)),
         (ko.ENRNN, (4, 3), "short_term_initializer", np.ones((1, 3))),
         (ko.ENRNN, (4, 3), "coupling_initializer", np.ones((4, 3))),
