@@ -67,7 +67,12 @@ def speech_parser(description: str) -> argparse.ArgumentParser:
 
 
 def matched_rows(
-    models: Sequence[str], units: int, width: int = NUM_BINS, *, raw: bool = False
+    models: Sequence[str],
+    units: int,
+    width: int = NUM_BINS,
+    *,
+    raw: bool = False,
+    rate: float = 1e-3,
 ) -> list[Preset]:
     """Makes settings of networks with as many parameters as that of a scoRNN."""
 
@@ -88,7 +93,7 @@ def matched_rows(
                 functools.partial(parameters, model),
                 ARGUMENTS.get(model, {}),
             ),
-            _rates(model, raw),
+            _rates(model, raw, rate),
             source=f"as many parameters as scoRNN with {units} units",
             arguments=ARGUMENTS.get(model, {}),
         )
@@ -96,9 +101,9 @@ def matched_rows(
     ]
 
 
-def _rates(model: str, raw: bool) -> dict[str, str]:
+def _rates(model: str, raw: bool, rate: float) -> dict[str, str]:
     parts = layers.parts_of(model)
-    others, own = (f"adam {r} clipnorm 1 decay 0.97" for r in ("0.001", "0.0001"))
+    others, own = (f"adam {r:g} clipnorm 1 decay 0.97" for r in (rate, rate / 10))
     if raw:
         others = "adam 0.001" if parts else "adam 0.001 clip 1"
         # ENRNN's authors use Adam in all their experiments with speech and text.
