@@ -51,6 +51,12 @@ def test_network_is_a_gain_on_the_pipelines_transform(denoise, model):
     )
 
 
+def test_the_rates(denoise):
+    (row,) = matched_rows(["goru"], 16, rate=denoise.RATE)
+    others, matrix = (f"adam {r} clipnorm 1 decay 0.97" for r in ("0.003", "0.0003"))
+    assert row.rates == {"others": others, "recurrent": matrix}
+
+
 @pytest.mark.parametrize("units", [100, 128])
 def test_networks_have_as_many_parameters(denoise, units):
     counts = [
