@@ -1,6 +1,7 @@
 """What the documents say of results is what the records say."""
 
 import csv
+import itertools
 import json
 import re
 
@@ -93,6 +94,16 @@ TABLES = {
 }
 
 
+def compared():
+    """Returns the last errors from seeds 10 to 14, by task and layer."""
+    runs = {}
+    for row in csv.DictReader(read("results/comparison.csv").splitlines()):
+        if int(row["seed"]) >= 10:
+            last = np.nan_to_num(float(row["curve"].split()[-1]), nan=np.inf)
+            runs.setdefault((row["task"], row["layer"]), []).append(last)
+    return runs
+
+
 @pytest.mark.parametrize("section", TABLES)
 def test_errors_of_the_comparison_are_those_of_its_runs(section):
     text = read(PAGE).partition(f"## {section}")[2]
@@ -100,11 +111,7 @@ def test_errors_of_the_comparison_are_those_of_its_runs(section):
     table = {name: cells for _, name, *cells in (re.split(r" ?\| ?", x) for x in lines)}
     shown = {"GORU, paper": "`GORU.from_paper`"}
     shown |= {f"orthogonal {name}": f"{name}, orthogonal" for name in ("LSTM", "GRU")}
-    runs = {}
-    for row in csv.DictReader(read("results/comparison.csv").splitlines()):
-        if row["task"] in TABLES[section] and int(row["seed"]) >= 10:
-            last = np.nan_to_num(float(row["curve"].split()[-1]), nan=np.inf)
-            runs.setdefault((row["task"], row["layer"]), []).append(last)
+    runs = {key: of for key, of in compared().items() if key[0] in TABLES[section]}
     assert len(runs) == 17 * len(TABLES[section])
     for (task, layer), errors in runs.items():
         name = shown.get(layer, layer)
@@ -115,6 +122,27 @@ def test_errors_of_the_comparison_are_those_of_its_runs(section):
         wanted[wanted > 1e6] = np.inf
         # Two digits are printed; one number if all three have the same.
         np.testing.assert_allclose(np.broadcast_to(found, 3), wanted, rtol=0.05)
+
+
+SHORT = ("ucr-CricketX", "ucr-FiftyWords", "speech-75", "addition-2")
+
+
+@pytest.mark.parametrize(
+    ("tasks", "layers", "others", "seeds"),
+    [
+        (SHORT, ["ScoRNN", "ScuRNN", "ENRNN"], ["LSTM"], 0),
+        (SHORT[::2], ["GORU, paper"], ["LSTM", "GRU"], 5),
+        (SHORT[3:], ["LSTM"], ["GORU"], 4),
+        (["copying-1000"], ["ScuRNN"], ["ScoRNN"], 5),
+        (["first-step-2000"], ["ScuRNN"], ["ScoRNN", "LSTM", "GRU"], 4),
+    ],
+)
+def test_from_how_many_seeds_a_layer_is_ahead(tasks, layers, others, seeds):
+    """As the README and docs/comparison.md say."""
+    runs = compared()
+    for task, layer, other in itertools.product(tasks, layers, others):
+        below = np.less(runs[task, layer], runs[task, other])
+        assert sum(below) == seeds, (task, layer, other)
 
 
 def test_the_readme_has_figures_of_the_comparison():
