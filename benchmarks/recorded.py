@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from keras_ortho import audio
-from keras_ortho.audio.files import resample_to_int16
-from keras_ortho.audio.stft import SAMPLE_RATE
 from keras_ortho.tasks.images import read_images
 from keras_ortho.tasks.ucr import read_series, step_width
 
@@ -63,8 +61,7 @@ def speech(length: int) -> Data:
     for speaker in sorted(folder("timit_nltk_sample").glob("dr*")):
         own = []
         for path in sorted(speaker.glob("*.wav")):
-            samples, rate = audio.read_audio(path)
-            samples = resample_to_int16(samples, rate, SAMPLE_RATE)
+            samples = audio.resample_to_int16(*audio.read_audio(path))
             frames = audio.log_power(audio.stft(samples)) / 10 + 4
             starts = range(0, len(frames) - length, length)
             own += [frames[start : start + length + 1] for start in starts]

@@ -23,10 +23,9 @@ from experiments import smoke
 from experiments.engine import plain_errors
 from experiments.options import Settings, comparison_parser, read_comparison
 from experiments.records import run_record
-from experiments.runs import SCORES, draw_rivals, fit_rival
+from experiments.runs import SCORES, compile_classifier, draw_rivals, fit_rival
 from experiments.tables import cell, write_table
 from keras_ortho.files import write_json
-from keras_ortho.metrics import ErrorRate
 from keras_ortho.networks import BNP_KINDS, bnp_network
 from keras_ortho.tasks import pixels
 
@@ -49,11 +48,7 @@ def main() -> None:
                 print(f"\n{TITLES[kind]}, batch {size}, rate {rate:g}")
                 keras.utils.set_random_seed(settings.seed)
                 model = bnp_network(kind, input_shape=(3072,), num_classes=10)
-                model.compile(
-                    keras.optimizers.SGD(rate),
-                    keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-                    weighted_metrics=[ErrorRate()],
-                )
+                compile_classifier(model, keras.optimizers.SGD(rate))
                 own = {"model": kind, "batch_size": size, "rate": rate}
                 name = f"{kind}-{size}-{rate}"
                 results.append(own | fit_rival(model, task, settings, name, own))

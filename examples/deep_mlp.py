@@ -21,10 +21,9 @@ from experiments.engine import plain_errors
 from experiments.layers import trained_parameters
 from experiments.options import Settings, comparison_parser, read_comparison
 from experiments.records import run_record
-from experiments.runs import SCORES, draw_rivals, fit_rival
+from experiments.runs import SCORES, compile_classifier, draw_rivals, fit_rival
 from experiments.tables import cell, write_table
 from keras_ortho.files import write_json
-from keras_ortho.metrics import ErrorRate
 from keras_ortho.networks import mlp
 from keras_ortho.tasks import pixels
 
@@ -57,11 +56,7 @@ def main() -> None:
             )
         else:
             model = mlp(kind, layers, settings.width, input_shape=shape, num_classes=10)
-        model.compile(
-            keras.optimizers.Adam(settings.rate),
-            keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-            weighted_metrics=[ErrorRate()],
-        )
+        compile_classifier(model, keras.optimizers.Adam(settings.rate))
         parameters = trained_parameters(model)
         print(f"\n{TITLES[kind]}, {layers} layers: {parameters:,} parameters")
         own = {"model": kind, "layers": layers}

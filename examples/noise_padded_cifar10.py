@@ -8,12 +8,9 @@ a network may then learn the noise; "controls" in run.json shows how much it did
 n = 256, an update with the paper's batch size of 128 takes about a second on two cores.
 """
 
-import keras
-
 from experiments.command import command
-from experiments.layers import build
 from experiments.options import Settings
-from experiments.runs import fit_classifier
+from experiments.runs import classify
 from keras_ortho.tasks import pixels
 
 
@@ -23,14 +20,7 @@ def main(settings: Settings) -> None:
     task = pixels.cifar10(
         form="noise-padded", fixed_noise=settings.fixed_noise, **settings.data
     )
-
-    def network(layer: keras.layers.Layer) -> keras.Model:
-        return keras.Sequential(
-            [keras.Input((1000, 96)), layer, keras.layers.Dense(10)]
-        )
-
-    model, settings = build(network, settings)
-    fit_classifier(model, task, settings)
+    classify(task, settings)
 
 
 if __name__ == "__main__":

@@ -5,26 +5,16 @@
 Each data set takes seconds to minutes on two cores.
 """
 
-import keras
-
 from experiments.command import command
-from experiments.layers import build
 from experiments.options import Settings
-from experiments.runs import fit_classifier
+from experiments.runs import classify
 from keras_ortho.tasks import ucr
 
 
 @command("ucr")
 def main(settings: Settings) -> None:
     """Builds and trains the network, and writes the results."""
-    task = ucr.load(settings.name, **settings.data)
-
-    def network(layer: keras.layers.Layer) -> keras.Model:
-        inputs = keras.Input(task.train.element_spec[0].shape[1:])
-        return keras.Sequential([inputs, layer, keras.layers.Dense(task.num_classes)])
-
-    model, settings = build(network, settings)
-    fit_classifier(model, task, settings)
+    classify(ucr.load(settings.name, **settings.data), settings)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from experiments.layers import title_of, trained_parameters
+from experiments.layers import build, title_of, trained_parameters
 from experiments.optimizers import Plateau, make_optimizer, with_plateau
 from experiments.options import Settings
 from experiments.records import check_record, digest, draw, run_record, summary
@@ -116,17 +116,30 @@ def _first_batches(task: Task) -> str:
     )
 
 
+def classify(task: Task, settings: Settings) -> None:
+    """Builds and trains a network that finds the class of a sequence."""
+
+    def network(layer: keras.layers.Layer) -> keras.Model:
+        inputs = keras.Input(task.train.element_spec[0].shape[1:])
+        return keras.Sequential([inputs, layer, keras.layers.Dense(task.num_classes)])
+
+    model, settings = build(network, settings)
+    fit_classifier(model, task, settings)
+
+
 def fit_classifier(
     model: keras.Model, task: Task, settings: Settings
 ) -> dict[str, Any]:
-    """Trains a network that returns class logits, with the cross-entropy loss."""
-    model.compile(
-        make_optimizer(settings.rates, len(task.train)),
-        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        weighted_metrics=[ErrorRate()],
-        jit_compile=settings.jit_compile or "auto",
-    )
+    """Trains a network that returns class logits."""
+    optimizer = make_optimizer(settings.rates, len(task.train))
+    compile_classifier(model, optimizer, jit_compile=settings.jit_compile or "auto")
     return fit(model, task, settings, "accuracy", baseline="most frequent class")
+
+
+def compile_classifier(model: keras.Model, optimizer: Any, **kwargs: Any) -> None:
+    """Compiles a network that returns class logits, with the cross-entropy loss."""
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer, loss, weighted_metrics=[ErrorRate()], **kwargs)
 
 
 def fit_rival(

@@ -20,21 +20,12 @@ def is_integer(value: Any) -> bool:
 
 def check_count(name: str, value: Any) -> int:
     """Checks that an argument is a positive integer."""
-    return _check_integer(name, value, 1, "be a positive integer")
-
-
-def check_seed(name: str, value: Any) -> int:
-    """Checks that an argument is a seed, an integer of at least 0."""
-    return _check_integer(name, value, 0, "be an integer of at least 0")
-
-
-def _check_integer(name: str, value: Any, least: int, wanted: str) -> int:
     try:
-        number = None if isinstance(value, bool) else operator.index(value)
+        number = 0 if isinstance(value, bool) else operator.index(value)
     except TypeError:
-        number = None
-    check(number is not None and number >= least, name, wanted, f"{name}={value!r}")
-    return operator.index(value)
+        number = 0
+    check(number > 0, name, "be a positive integer", f"{name}={value!r}")
+    return number
 
 
 def check_sizes(name: str, value: Any) -> tuple[int, ...]:

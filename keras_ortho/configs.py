@@ -6,18 +6,14 @@ from typing import Any
 import keras
 
 
-def declared(cls: Any) -> list[inspect.Parameter]:
-    """Lists the parameters of a class's `__init__`, without `self`."""
-    return list(inspect.signature(cls.__init__).parameters.values())[1:]
-
-
 def argument_names(cls: type, last: type = object) -> list[str]:
     """Lists the arguments of a class, and those that its `**kwargs` pass on."""
     names: dict[str, None] = {}
     for base in cls.__mro__:
         if "__init__" not in vars(base):
             continue
-        parameters = declared(base)
+        signature = inspect.signature(vars(base)["__init__"])
+        _, *parameters = signature.parameters.values()
         named = [p.name for p in parameters if "VAR" not in p.kind.name]
         names.update(dict.fromkeys(named))
         if base is last or not any(p.kind is p.VAR_KEYWORD for p in parameters):

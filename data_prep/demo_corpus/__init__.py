@@ -10,7 +10,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from keras_ortho.checks import check_count, check_seed
+from keras_ortho.checks import check, check_count, is_integer
 from keras_ortho.extras import require
 
 from .prosody import MAX_SPEAKERS, draw_speaker
@@ -36,7 +36,8 @@ def write_corpus(
     kHz, with its text in `.TXT` and its phones in `.PHN`. The same arguments give the
     same files. The folder appears complete or not at all.
     """
-    check_seed("seed", seed)
+    holds = is_integer(seed) and seed >= 0
+    check(holds, "seed", "be an integer of at least 0", f"seed={seed!r}")
     for name, value, most in (
         ("speakers", speakers, MAX_SPEAKERS),
         ("sentences", sentences, MAX_SENTENCES),

@@ -519,7 +519,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
     ) -> tuple[Weights | None, Tensor | None, Tensor | None]:
         """Describes the step, if not only Keras's loop can run it, and its dropout."""
         activation = find(self.activation, self.complex_state)
-        sequence = self._sequence
+        sequence = self._thread.sequence
         is_known = self.inherits("call", "step", "activate")
         if not is_known or activation is None or sequence is None:
             return None, None, None
@@ -527,11 +527,6 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
         weights = dataclasses.replace(weights, adds=self.residual)
         masks = (sequence.input_mask, sequence.state_mask) if training else (None, None)
         return weights, *masks
-
-    @property
-    def _sequence(self) -> Sequence | None:
-        """The sequence that the running thread reads."""
-        return self._thread.sequence
 
     def begin_sequence(self, inputs: Tensor) -> None:
         """Makes the recurrent kernel and the dropout masks of a sequence."""
@@ -569,7 +564,7 @@ class RecurrentCell(DropoutRNNCell, keras.layers.Layer):
 
     def _sequence_of(self, inputs: Tensor) -> Sequence:
         """Returns the sequence that the Keras call has begun, or one for this step."""
-        sequence = self._sequence
+        sequence = self._thread.sequence
         # Only what the current call has prepared may be used: an exception in a
         # loop leaves the sequence of an earlier call behind.
         call = current_call(self)

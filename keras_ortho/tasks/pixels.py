@@ -209,4 +209,4 @@ def _noise(images: Any, shape: tuple[int, int], seed: int, number: Any) -> Any:
             )
         return tf.random.stateless_normal(shape, seeds, alg=philox)
 
-    return tf.map_fn(draw, images, fn_output_signature=tf.float32)
+    return tf.map_fn(draw, images, fn_output_signature=tf.TensorSpec(shape, tf.float32))

@@ -224,17 +224,6 @@ COUNTS = [
     (ko.FullURNN(116), 1, 10, 2 * 116**2 + 25 * 116 + 10),
     (ko.GORU.from_paper(128), 10, 9, 3 * 128 * 11 + 2 * 128**2 + 7 * 64 + 129 * 9),
 ]
-# Table 3 of the svdRNN paper: 50words, Adiac, CBF, ItalyPowerDemand, with 16 reflectors
-# a side. The outputs are as many as the largest label, plus one.
-for features, outputs, svdrnn, ornn in [
-    (10, 50, 2850, 2426),
-    (11, 38, 2486, 2062),
-    (8, 4, 1268, 844),
-    (4, 3, 1107, 683),
-]:
-    layer = ko.SVDRNN(32, 16, trainable_initial_state=True)
-    COUNTS.append((layer, features, outputs, svdrnn))
-    COUNTS.append((ko.ORNN(32, 16), features, outputs, ornn))
 
 
 @pytest.mark.slow_on_jax

@@ -286,7 +286,7 @@ def test_mixed_precision(architecture, policy):
     # The kernel is rounded, not what it is made from.
     close(layer.recurrent_matrix(), exact.recurrent_matrix(), atol=0)
     with layer.cell.reading(x[:, 0]):
-        assert dtype_of(layer.cell._sequence.recurrent_kernel) == compute
+        assert dtype_of(layer.cell._thread.sequence.recurrent_kernel) == compute
     # Each of the steps rounds its products and the state.
     atol = 4 * TIME * float(ml_dtypes.finfo(compute).eps)
     close(ops.cast(outputs, "float32"), exact(x), atol=atol)
@@ -497,9 +497,9 @@ def test_what_one_thread_reads_is_not_anothers(architecture):
     x, cell, found = sequences(), make_cell(architecture), []
     layer = keras.layers.RNN(cell)
     with cell.reading(x[:, 0]):
-        mine = cell._sequence
+        mine = cell._thread.sequence
         thread = threading.Thread(target=lambda: found.append(layer(x)))
         thread.start()
         thread.join()
-        assert cell._sequence is mine is not None
+        assert cell._thread.sequence is mine is not None
     close(found[0], steps(cell, x)[:, -1])

@@ -42,16 +42,3 @@ def test_smoke(tmp_path):
         json.loads((tmp_path / "run.json").read_text())["results"]
         == (record["results"])
     )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--smoke", "--data-dir", "x"], "omit --data-dir. Received: x"),
-        (["--models", "cnn"], "invalid choice"),
-        (["--data-dir", "/nowhere"], "/nowhere"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_bad_options(arguments, message, refused):
-    refused("bnp", arguments, message)

@@ -42,16 +42,3 @@ def test_goes_on_to_the_same_result(tmp_path):
     parts = run(tmp_path / "parts", *small, "--epochs", "2", "--resume")
     assert parts["curves"] == whole["curves"]
     assert len(parts["updates"]) > 2
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "--data-dir must be given"),
-        (["--data-dir", "/nowhere"], "LDC99T42"),
-        (["--data-dir", "x", "--unroll", "0"], "--unroll must be positive"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_bad_options(arguments, message, refused):
-    refused("char_ptb", arguments, message)

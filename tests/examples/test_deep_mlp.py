@@ -57,15 +57,3 @@ def test_a_network_does_not_go_on_with_other_data(tmp_path, capsys):
         run_example("deep_mlp", *options, "--data-dir", tmp_path / "b")
     assert "Received: data=" in capsys.readouterr().err
     assert (tmp_path / "out" / "run.json").read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--layers", "40", "0"], "--layers must be positive. Received: 0"),
-        (["--data-dir", "/nowhere"], "/nowhere"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_bad_options(arguments, message, refused):
-    refused("deep_mlp", arguments, message)

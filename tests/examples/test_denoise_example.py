@@ -66,18 +66,6 @@ def test_networks_have_as_many_parameters(denoise, units):
     assert max(counts) < 1.02 * min(counts)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--epochs", "0"], "--epochs must be positive. Received: 0"),
-        (["--seeds", "-1"], "--seeds must be positive. Received: -1"),
-    ],
-)
-def test_bad_options(denoise, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        denoise.parse(["--out", "out", *arguments])
-
-
 @pytest.mark.parametrize(("to", "received"), [("b.wav", ""), ("a.wav", "/a.wav")])
 def test_nothing_to_apply_or_what_it_would_overwrite(tmp_path, capsys, to, received):
     files = ["--apply", tmp_path / "a.wav", "--to", tmp_path / to]

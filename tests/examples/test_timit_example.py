@@ -84,25 +84,6 @@ def test_the_table_says_what_is_not_in_a_mean():
     ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "Give --records or --smoke"),
-        (["--smoke", "--models", "transformer"], "must be one of"),
-        (["--smoke", "--epochs", "0"], "--epochs must be positive. Received: 0"),
-        (["--smoke", "--best-by", "loss"], "invalid choice: 'loss'"),
-        (["--smoke", "--units", "12", "3"], "--units must be one number"),
-        (["--records", "/nowhere"], "/nowhere"),
-        (["--preset", "paper", "--units", "224"], "one size for each of"),
-        (["--preset", "paper", "--units", "225", "84"], "225"),
-        (["--preset", "paper", "--raw"], "not allowed with"),
-    ],
-)
-def test_bad_options(arguments, message, refused):
-    records = ["--records", "x"] if "paper" in arguments[:2] else []
-    refused("timit", [*records, *arguments], message)
-
-
 def test_presets_by_size(timit):
     begin = ["--out", "x", "--records", "y", "--preset", "paper", "--models"]
     _, rows = timit.parse([*begin, "scornn", "enrnn", "lstm"])

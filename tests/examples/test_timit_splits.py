@@ -120,18 +120,6 @@ def test_one_split_is_the_corpus_s_own(splits, commands, tmp_path, monkeypatch):
     assert trained[trained.index("--seed") + 1] == "1"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--splits", "0"], "--splits must be positive. Received: 0"),
-        (["--seeds", "-1"], "--seeds must be positive. Received: -1"),
-    ],
-)
-def test_bad_options(splits, arguments, message, tmp_path):
-    with pytest.raises(ValueError, match=message):
-        splits.parse(["--corpus", str(tmp_path), "--out", str(tmp_path), *arguments])
-
-
 @pytest.mark.slow
 def test_a_small_corpus(splits, tmp_path, monkeypatch):
     speakers = tuple(f"{sex}{letter * 3}0" for sex in "fm" for letter in "abc")

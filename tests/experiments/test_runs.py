@@ -83,29 +83,6 @@ def test_a_preset_is_taken_but_for_what_is_given(tmp_path):
     assert "Helfrich" in settings["source"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--smoke", "--preset", "paper"], "exclude each other. Received: both"),
-        (["--model", "goru", "--preset", "paper"], "no paper has such settings"),
-        (["--argument", "negative_ones"], "NAME=VALUE"),
-        (["--epochs", "0"], "--epochs must be positive"),
-        (["--seed", "-1"], "--seed must be in 0 .. 4294967295. Received: -1"),
-        (["--units", "0"], "must be a positive number"),
-        (["--epochs", "1", "--steps", "1"], "not allowed with"),
-        (["--rate", "fast"], "--rate: `rule`"),
-        (["--recurrent-rate", "adam"], "--recurrent-rate: `rule`"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_bad_options_are_named(arguments, message, tmp_path, capsys):
-    with pytest.raises(SystemExit) as exit:
-        run("adding", tmp_path / "out", *arguments)
-    assert exit.value.code == 2
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.slow
 def test_a_run_does_not_go_on_with_records_that_were_made_anew(tmp_path, capsys):
     """With other speakers those of the test would have been trained on."""

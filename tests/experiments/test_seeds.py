@@ -115,21 +115,6 @@ def test_what_is_done_is_left_and_more_seeds_are_added(seeds, tmp_path, capfd):
     assert (out / "seed-1/run.json").stat().st_mtime_ns == before[1]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--seeds", "0"], "--seeds must be positive. Received: 0"),
-        (["--seeds", "2", "--jobs", "0"], "--jobs must be positive. Received: 0"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_bad_options(arguments, message, tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        run_example("adding", *SMALL, *arguments, "--out", tmp_path / "out")
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize("arguments", [["--seeds", "2"], []])
 def test_a_folder_that_holds_a_run_is_left(arguments, tmp_path, capsys):
     (tmp_path / "run").mkdir(parents=True)
