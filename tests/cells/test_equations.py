@@ -8,6 +8,15 @@ from keras_ortho.parametrizations import GivensOrthogonal
 from tests import reference
 from tests.cells.building import assert_gradients, lively, weights_of
 from tests.cells.oracle import outputs_of
+from tests.parametrizations import definitions
+from tests.parametrizations.definitions import (
+    butterflies,
+    diffused,
+    householder,
+    rotated,
+    skew,
+    turns,
+)
 
 pytestmark = pytest.mark.backends
 
@@ -17,45 +26,6 @@ EPS = np.finfo("float64").eps
 def of(function, *names, **kwargs):
     """The matrix `W` of weights with these names."""
     return lambda w: function(*(w[name] for name in names), **kwargs)
-
-
-def antisymmetric(weights):
-    m, n = weights.get("recurrent_kernel"), len(weights["bias"])
-    return (reference.skew(weights["recurrent_skew"], n) if m is None else m) - (
-        0.2 * np.eye(n)
-    )
-
-
-def bounded(logits):
-    return 0.75 + 2 * 0.3 * (1 / (1 + np.exp(-logits)) - 0.5)
-
-
-def svd(left, right, logits):
-    """Equations 4, 7 and 8 of the paper, whose `U` is the right factor here."""
-    n = len(logits)
-    return reference.svd(left, right, bounded(logits), n, n)
-
-
-def factorized(left, left_signs, right, right_signs, logits):
-    left = reference.scaled_cayley(left, left_signs)
-    right = reference.scaled_cayley(right, right_signs)
-    return left @ np.diag(bounded(logits)) @ right.T
-
-
-def rotations(style):
-    names = "recurrent_angles", "recurrent_phases", "output_phases"
-    return of(lambda *parts: reference.rotations(style, *parts), *names)
-
-
-def turned(style):
-    """The real rotations of GORU."""
-
-    def matrix(weights):
-        angles, n = weights["recurrent_angles"], len(weights["bias"])
-        q = reference.rotations(style, angles, 0 * angles, np.zeros(n)).real
-        return q * weights.get("recurrent_signs", 1.0)
-
-    return matrix
 
 
 def normalized(epsilon):
@@ -81,18 +51,18 @@ restricted = of(
     reference.restricted_unitary,
     *("recurrent_phases", "recurrent_reflectors", "permutation"),
 )
-full = of(lambda parts: parts[0] + 1j * parts[1], "recurrent_unitary")
-reflected = of(svd, "left_reflectors", "right_reflectors", "singular_logits")
+reflected = of(
+    definitions.bounded, "left_reflectors", "right_reflectors", "singular_logits"
+)
 factors = "left_skew", "left_signs", "right_skew", "right_signs", "singular_logits"
 schur = "recurrent_skew", "schur_upper", "schur_radii", "schur_angles"
-spectrum = {"spectral_margin": 0.3, "spectral_center": 0.75}
-euler = {"step_size": 0.3, "diffusion": 0.2}
+angles = "recurrent_angles", "recurrent_phases", "output_phases"
+antisymmetric = of(lambda a: diffused(skew(a)), "recurrent_skew")
+# As the definitions have them.
+spectrum = {"spectral_margin": 0.25, "spectral_center": 0.75}
+euler = {"step_size": 0.3, "diffusion": 0.25}
 ablation = {**euler, "antisymmetric": False}
 leaky, smoothed = "paper_leaky_relu", "smoothed_modrelu"
-
-
-def householder(weights):
-    return reference.householder(weights["reflectors"], len(weights["bias"])).T
 
 
 # A layer, what makes `W` of its weights, and its activation, modReLU if none is named.
@@ -104,23 +74,37 @@ EQUATIONS = {
     "scurnn, smoothed": (ko.ScuRNN(3, activation=smoothed), unitary_cayley, smoothed),
     "antisymmetric": (ko.AntisymmetricRNN(4, **euler), antisymmetric, "tanh"),
     "gated": (ko.AntisymmetricRNN(4, gated=True, **euler), antisymmetric, "tanh"),
-    "ablation": (ko.AntisymmetricRNN(4, gated=True, **ablation), antisymmetric, "tanh"),
+    "ablation": (
+        ko.AntisymmetricRNN(4, gated=True, **ablation),
+        of(diffused, "recurrent_kernel"),
+        "tanh",
+    ),
     "svdrnn": (ko.SVDRNN(5, (3, 2), **spectrum), reflected, leaky),
-    "ornn": (ko.ORNN(5), householder, leaky),
-    "ornn, two": (ko.ORNN(5, 2), householder, leaky),
+    "ornn": (ko.ORNN(5), of(householder, "reflectors"), leaky),
+    "ornn, two": (ko.ORNN(5, 2), of(householder, "reflectors", m=2), leaky),
     "urnn": (ko.RestrictedURNN(3), restricted),
-    "full urnn": (ko.FullURNN(3), full),
-    "eurnn": (ko.EURNN(4, 4, real_output=True), rotations("tunable")),
-    "eurnn, fft": (ko.EURNN(4, style="fft"), rotations("fft")),
+    "full urnn": (ko.FullURNN(3), of(definitions.full, "recurrent_unitary")),
+    "eurnn": (ko.EURNN(4, 4, real_output=True), of(turns, *angles)),
+    "eurnn, fft": (ko.EURNN(4, style="fft"), of(butterflies, *angles)),
     "goru": (ko.GORU(5), cayley),
-    "goru, fft": (ko.GORU(4, GivensOrthogonal()), turned("fft")),
-    "goru, tunable": (ko.GORU(4, GivensOrthogonal(2, "tunable")), turned("tunable")),
+    "goru, fft": (
+        ko.GORU(4, GivensOrthogonal()),
+        of(rotated, "recurrent_angles", style="fft"),
+    ),
+    "goru, tunable": (
+        ko.GORU(4, GivensOrthogonal(2, "tunable")),
+        of(rotated, "recurrent_angles", "recurrent_signs"),
+    ),
     "nnrnn": (ko.NNRNN(5), of(reference.real_schur, *schur, map="exponential")),
     "nnrnn, cayley": (
         ko.NNRNN(5, "cayley"),
         of(reference.real_schur, *schur, map="cayley"),
     ),
-    "factorized": (ko.FactorizedRNN(5, **spectrum), of(factorized, *factors), leaky),
+    "factorized": (
+        ko.FactorizedRNN(5, **spectrum),
+        of(definitions.factorized, *factors),
+        leaky,
+    ),
     "enrnn": (ko.ENRNN(4, 3, 1), normalized(0.0)),
     "enrnn, epsilon": (ko.ENRNN(4, 3, 1, epsilon=0.2), normalized(0.2)),
     "enrnn, no coupling": (ko.ENRNN(4, 3, 1, coupling=False), normalized(0.0)),
