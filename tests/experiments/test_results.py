@@ -29,13 +29,18 @@ def test_the_report_is_that_of_the_records(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", ["timit-sample-three-divisions-of-its-speakers", "denoising-timit-sample"]
+    ("name", "page"),
+    [
+        ("timit-sample-three-divisions-of-its-speakers", "speech"),
+        ("denoising-timit-sample", "speech"),
+        ("denoising-synthetic-speech", "goru"),
+    ],
 )
-def test_tables_are_those_of_the_records(name):
+def test_tables_are_those_of_the_records(name, page):
     table, *_ = read(f"results/{name}-results.md").split("\n\n")
     head, _, rows = table.split("\n", 2)
     pattern = rf"{re.escape(head)}\n.*\n{re.escape(rows)}\s+\(Seeds.*?commit\s(\w+)"
-    (commit,) = re.findall(pattern, read("docs/speech.md"))
+    (commit,) = re.findall(pattern, read(f"docs/{page}.md"))
     assert f'"commit": "{commit}"' in read(f"results/{name}.json")
 
 
