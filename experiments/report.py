@@ -21,18 +21,18 @@ data, as some papers have it. Unless said otherwise, runs were made with
 {usual}.
 
 As long as in the papers are only copying over 2 000 steps (five of eight networks),
-adding over 400 (scoRNN and LSTM), scoRNN with 170 units on pixel MNIST, scoRNN with 170
-and the LSTM with 128 units on permuted MNIST, rows of MNIST, 40 layers on MNIST. Not
-run: all networks that have a preset and no row below (`make reproduce SET=full
-LIST=1`), such as those of up to 512 units on MNIST and most on text; TIMIT, but for a
-sample (published: scoRNN 8.50, 7.82, 7.36, LSTM 14.30, 12.95, 12.62 dB², at ICLR 17.18,
-15.91, 16.06); three layers on text (ENRNN 1.297, LSTM 1.293); numbers of short-term
-units; pixel CIFAR-10 (0.587, with gates 0.622), figures 3 to 5 of Chang et al.; IRNN,
-figure 2c to f of Zhang et al.; svdRNN on copying, pixels of MNIST, adding over 30, 100
-and 300 steps, with up to 100 layers, and its alternatives, clipping of singular values
-and a penalty; BNP's figure 3.1; times on a GPU. The papers' settings are in
-[presets.toml](experiments/presets.toml). The history no longer has commits 06c8180b21
-and 0c66b6b6f7."""
+adding over 400 (scoRNN and LSTM) and 750 in one order, scoRNN with 170 units on pixel
+MNIST, scoRNN with 170 and the LSTM with 128 units on permuted MNIST, rows of MNIST, 40
+layers on MNIST. Not run: all networks with a preset and no row below
+(`make reproduce SET=full LIST=1`), such as up to 512 units on MNIST and most on text;
+TIMIT, but for a sample (published: scoRNN 8.50, 7.82, 7.36, LSTM 14.30, 12.95, 12.62
+dB², at ICLR 17.18, 15.91, 16.06); three layers on text (ENRNN 1.297, LSTM 1.293);
+numbers of short-term units; pixel CIFAR-10 (0.587, with gates 0.622), figures 3 to 5 of
+Chang et al.; IRNN, figure 2c to f of Zhang et al.; svdRNN on copying, pixels of MNIST,
+adding over 30, 100 and 300 steps, with up to 100 layers, and its alternatives, clipping
+of singular values and a penalty; BNP's figure 3.1; times on a GPU. The papers' settings
+are in [presets.toml](experiments/presets.toml). The history no longer has commits
+06c8180b21 and 0c66b6b6f7."""
 BACKENDS = {"tensorflow": "TensorFlow", "jax": "JAX", "torch": "PyTorch"}
 
 

@@ -24,6 +24,7 @@ def singular_values(logits):
 
 
 def bounded(left, right, logits):
+    """Equations 4, 7 and 8 of the svdRNN paper, whose `U` is the right factor here."""
     n = len(logits)
     return reference.svd(left, right, singular_values(logits), n, n)
 
